@@ -1,0 +1,3 @@
+//! The scheduling engine.
+
+pub mod config;
