@@ -16,3 +16,4 @@ pub mod scheduling;
 pub mod shard;
 pub mod time;
 pub mod topology;
+mod wire;

@@ -1,0 +1,5 @@
+//! Tests of the slim views, by concern.
+
+mod decode;
+mod requests;
+mod selectors;
