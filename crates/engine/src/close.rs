@@ -1,0 +1,238 @@
+//! The end of a cycle: what it means for PodGroups, pods and queues, as effects. Only what changed is said.
+
+use crate::effect::Effect;
+use crate::explain::{Attempt, JobReport, job_text};
+use crate::ids::{JobId, NodeId, QueueId, TaskId};
+use crate::model::Model;
+use crate::model::job::{Condition, Phase};
+use crate::model::status::Status;
+use crate::session::Session;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use volcano_api::names::{conditions, messages, reasons};
+
+/// Reports on every job that the cycle looked at or that changed, while placements that wait are still applied.
+/// `gang` says whether the plugin that owns the PodGroup conditions is configured. Returns the queues of those jobs.
+pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool) -> BTreeSet<QueueId> {
+    let mut jobs: BTreeSet<JobId> = changed.iter().copied().collect();
+    jobs.extend(ssn.m.waiting_jobs());
+    jobs.extend(ssn.reports.keys().copied());
+    jobs.extend(ssn.m.changed_jobs());
+    let nominated: BTreeMap<TaskId, NodeId> = ssn
+        .pipelined()
+        .into_iter()
+        .filter(|(_, _, evicted)| *evicted)
+        .map(|(task, node, _)| (task, node))
+        .collect();
+    let nothing = JobReport::default();
+    let mut queues: BTreeSet<QueueId> = BTreeSet::new();
+    jobs.retain(|&job| ssn.m.in_session(job));
+    for job in jobs {
+        let report = ssn.reports.remove(&job);
+        let known = report.as_ref().unwrap_or(&nothing);
+        let text: Arc<str> = job_text(ssn.m, job, known).into();
+        group_status(ssn, job, known, &text, gang);
+        pod_conditions(ssn, job, known, &text, &nominated);
+        queues.insert(ssn.m.job(job).queue);
+        ssn.reports.extend(report.map(|report| (job, report)));
+    }
+    for (task, node) in nominated {
+        ssn.m.tasks[task.index()].nominated = Some(ssn.m.nodes[node].name);
+    }
+    queues
+}
+
+fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str, gang: bool) {
+    let job = ssn.m.job(id);
+    let Some(group) = &job.group else { return };
+    let mut list = group.conditions.clone();
+    let mut unschedulable = false;
+    if gang && job.counts.total() > 0 {
+        if job.is_ready() {
+            set_condition(&mut list, conditions::SCHEDULED, reasons::TASKS_READY, "");
+        } else if !only_waits_for_leaving(ssn.m, id) {
+            unschedulable = true;
+            let short = job.min_available().saturating_sub(schedulable(ssn.m, id, report));
+            let message = format!(
+                "{short}/{} tasks in gang unschedulable: {text}",
+                job.counts.total()
+            );
+            set_condition(
+                &mut list,
+                conditions::UNSCHEDULABLE,
+                reasons::NOT_ENOUGH_RESOURCES,
+                &message,
+            );
+        }
+    }
+    let phase = next_phase(ssn.m, id, unschedulable);
+    let of = |status| job.counts.of(status);
+    let counters = [of(Status::Running), of(Status::Succeeded), of(Status::Failed)];
+    let changed = group.phase_written != phase || group.conditions != list || group.counters != counters;
+    if !changed {
+        return;
+    }
+    let pending = job.counts.of(Status::Pending);
+    let event = match phase {
+        Phase::Unknown | Phase::Pending | Phase::Inqueue => {
+            let message = format!(
+                "{pending}/{} tasks in gang unschedulable: {text}",
+                job.counts.total()
+            );
+            (true, reasons::UNSCHEDULABLE, message)
+        }
+        _ => (false, conditions::SCHEDULED, messages::POD_GROUP_READY.to_owned()),
+    };
+    ssn.effects.push(Effect::GroupStatus {
+        job: id,
+        phase,
+        conditions: list.clone(),
+        counters,
+    });
+    ssn.effects.push(Effect::GroupEvent {
+        job: id,
+        warning: event.0,
+        reason: event.1,
+        message: event.2,
+    });
+    ssn.m.set_group_status(id, phase, list, counters);
+}
+
+/// One entry per type; the other type no longer holds.
+fn set_condition(list: &mut Vec<Condition>, kind: &str, reason: &str, message: &str) {
+    for other in list.iter_mut().filter(|c| &*c.kind != kind) {
+        other.status = false;
+    }
+    let condition = Condition {
+        kind: kind.into(),
+        status: true,
+        reason: reason.into(),
+        message: message.into(),
+    };
+    match list.iter_mut().find(|c| &*c.kind == kind) {
+        Some(known) => *known = condition,
+        None => list.push(condition),
+    }
+}
+
+/// Members are leaving and nothing waits: the gang is only on its way out.
+fn only_waits_for_leaving(m: &Model, id: JobId) -> bool {
+    let counts = &m.job(id).counts;
+    counts.releasing_on_node > 0
+        && counts.of(Status::Pending) == 0
+        && counts.waiting() == 0
+        && counts.scheduled() >= m.job(id).min_available()
+}
+
+fn schedulable(m: &Model, id: JobId, report: &JobReport) -> u32 {
+    let pending = |t: &TaskId| m.task(*t).status == Status::Pending;
+    let attempts = report
+        .attempts
+        .iter()
+        .filter(|(t, a)| pending(t) && matches!(a, Attempt::Allocated(_)));
+    m.job(id).counts.ready() + u32::try_from(attempts.count()).unwrap_or(u32::MAX)
+}
+
+fn next_phase(m: &Model, id: JobId, unschedulable: bool) -> Phase {
+    let job = m.job(id);
+    if job.counts.of(Status::Running) > 0 && unschedulable {
+        return Phase::Unknown;
+    }
+    let scheduled = job.counts.scheduled();
+    if scheduled >= job.min_available() && scheduled > 0 {
+        let ended = job.counts.of(Status::Succeeded) + job.counts.of(Status::Failed);
+        return if scheduled == ended {
+            Phase::Completed
+        } else {
+            Phase::Running
+        };
+    }
+    if job.phase() == Phase::Inqueue {
+        Phase::Inqueue
+    } else {
+        Phase::Pending
+    }
+}
+
+fn pod_conditions(
+    ssn: &mut Session<'_>,
+    id: JobId,
+    report: &JobReport,
+    job_text: &Arc<str>,
+    nominated: &BTreeMap<TaskId, NodeId>,
+) {
+    let mut shared: BTreeMap<*const crate::explain::FitError, Arc<str>> = BTreeMap::new();
+    for at in 0..ssn.m.job(id).tasks.len() {
+        let id = ssn.m.job(id).tasks[at];
+        let task = ssn.m.task(id);
+        let waits = matches!(
+            task.status,
+            Status::Pending | Status::Allocated | Status::Pipelined
+        );
+        if !waits || task.gated() || !task.mine {
+            continue;
+        }
+        let attempt = match (task.status, task.node) {
+            (Status::Allocated, Some(node)) => Some(Attempt::Allocated(ssn.m.nodes[node].name)),
+            (Status::Pipelined, Some(node)) => Some(Attempt::Pipelined(ssn.m.nodes[node].name)),
+            _ => report.attempts.get(&id).copied(),
+        };
+        let key = || format!("{}/{}", ssn.m.text(task.namespace), task.name);
+        let (reason, message): (&'static str, Arc<str>) = match attempt {
+            Some(Attempt::Allocated(node)) => {
+                let node = ssn.m.text(node);
+                let text = format!(
+                    "Pod {} can possibly be assigned to {node}, once minAvailable is satisfied",
+                    key()
+                );
+                (reasons::SCHEDULABLE, text.into())
+            }
+            Some(Attempt::Pipelined(node)) => {
+                let node = ssn.m.text(node);
+                let text = format!(
+                    "Pod {} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied",
+                    key()
+                );
+                (reasons::UNSCHEDULABLE, text.into())
+            }
+            None => match report.fit_errors.get(&id) {
+                Some(error) => {
+                    let text = shared
+                        .entry(Arc::as_ptr(error))
+                        .or_insert_with(|| error.text(ssn.m, &task.name).into());
+                    (reasons::UNSCHEDULABLE, text.clone())
+                }
+                None => (reasons::UNSCHEDULABLE, job_text.clone()),
+            },
+        };
+        let nominated = nominated.get(&id).copied();
+        let renominated = nominated.is_some_and(|node| task.nominated != Some(ssn.m.nodes[node].name));
+        let known = task
+            .condition
+            .as_ref()
+            .is_some_and(|(r, m)| **r == *reason && *m == message);
+        if !known || renominated {
+            ssn.m.tasks[id.index()].condition = Some((reason.into(), message.clone()));
+            ssn.effects.push(Effect::PodCondition {
+                task: id,
+                reason,
+                message,
+                nominated,
+            });
+        }
+    }
+}
+
+/// What the queues use, once placements that wait are undone.
+pub fn queue_status(m: &mut Model, queues: BTreeSet<QueueId>, effects: &mut Vec<Effect>) {
+    for id in queues {
+        let queue = &mut m.queues[id.index()];
+        if queue.allocated_written.as_ref() != Some(&queue.charged) {
+            queue.allocated_written = Some(queue.charged.clone());
+            effects.push(Effect::QueueStatus {
+                queue: id,
+                allocated: queue.charged.clone(),
+            });
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a cycle decided, for an executor to carry out. Deciding and doing are different types.
+
+use crate::explain::JobReport;
+use crate::ids::{JobId, NodeId, QueueId, TaskId};
+use crate::model::job::{Condition, Phase};
+use crate::plugin::EvictionKind;
+use crate::resource::Resource;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Bind these tasks of one gang, all of them.
+    Bind {
+        /// The job.
+        job: JobId,
+        /// Which task to which node.
+        binds: Vec<(TaskId, NodeId)>,
+    },
+    /// Evict a task for another one, which has its place in the same plan.
+    Evict {
+        /// The victim.
+        task: TaskId,
+        /// Why.
+        kind: EvictionKind,
+        /// For whom.
+        preemptor: TaskId,
+    },
+    /// Write the status of a PodGroup.
+    GroupStatus {
+        /// The job.
+        job: JobId,
+        /// Phase.
+        phase: Phase,
+        /// Conditions.
+        conditions: Vec<Condition>,
+        /// Running, succeeded, failed.
+        counters: [u32; 3],
+    },
+    /// Write the `PodScheduled` condition (False) of a pod that was not placed.
+    PodCondition {
+        /// The task.
+        task: TaskId,
+        /// Machine-readable cause.
+        reason: &'static str,
+        /// The cause in words.
+        message: Arc<str>,
+        /// The node that room is being made on.
+        nominated: Option<NodeId>,
+    },
+    /// Write what a queue uses.
+    QueueStatus {
+        /// The queue.
+        queue: QueueId,
+        /// Requests of its tasks in the allocated states.
+        allocated: Resource,
+    },
+    /// Tell a PodGroup's users something.
+    GroupEvent {
+        /// The job.
+        job: JobId,
+        /// A warning; otherwise normal.
+        warning: bool,
+        /// Machine-readable cause.
+        reason: &'static str,
+        /// What to tell.
+        message: String,
+    },
+}
+
+/// The outcome of a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Cycle {
+    /// What to do, in order.
+    pub effects: Vec<Effect>,
+    /// Placements on resources that others are leaving. The next cycle places them anew.
+    pub pipelined: Vec<(TaskId, NodeId)>,
+    /// What was found out about each job that was looked at.
+    pub reports: BTreeMap<JobId, JobReport>,
+    /// Queues that take no part because their place in the hierarchy is broken, with the reason.
+    pub invalid_queues: Vec<(QueueId, Arc<str>)>,
+}

@@ -1,0 +1,173 @@
+//! The engine: the model, the configured plugins, and the cycle.
+
+use crate::actions;
+use crate::close;
+use crate::config::SchedulerConf;
+use crate::dispatch::{Plugins, Unavailable};
+use crate::effect::{Cycle, Effect};
+use crate::model::delta::Delta;
+use crate::model::{Model, SchedulerNames};
+use crate::placer::Placer;
+use crate::session::Session;
+use volcano_api::time::Time;
+
+/// A scheduler without a cluster: changes go in, decisions come out.
+pub struct Engine {
+    model: Model,
+    plugins: Plugins,
+    placer: Placer,
+    conf: SchedulerConf,
+}
+
+impl Engine {
+    /// An engine for an empty cluster. What the configuration names and the engine does not have is returned: the
+    /// caller decides whether to go on without it.
+    pub fn new(
+        conf: SchedulerConf,
+        names: SchedulerNames,
+        default_queue: &str,
+    ) -> (Engine, Vec<Unavailable>) {
+        let (plugins, missing) = Plugins::build(&conf);
+        let model = Model::new(names, default_queue);
+        (
+            Engine {
+                model,
+                plugins,
+                placer: Placer::default(),
+                conf,
+            },
+            missing,
+        )
+    }
+
+    /// Takes a change of the cluster in.
+    pub fn apply(&mut self, delta: Delta) {
+        self.model.apply(delta);
+    }
+
+    /// Swaps the configuration. The cluster stays.
+    pub fn reconfigure(&mut self, conf: SchedulerConf) -> Vec<Unavailable> {
+        let (plugins, missing) = Plugins::build(&conf);
+        self.plugins = plugins;
+        self.placer.clear();
+        self.conf = conf;
+        missing
+    }
+
+    /// The cluster.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Runs one cycle: opens the plugins, runs the configured actions in order, reports. `probe` is told the name of
+    /// each step as it ends, for those who have a clock.
+    pub fn cycle(&mut self, now: Time, probe: &mut dyn FnMut(&str)) -> Cycle {
+        let Engine {
+            model,
+            plugins,
+            placer,
+            conf,
+        } = self;
+        let changed = model.refresh_changed_jobs();
+        let Model { nodes, strings, .. } = model;
+        nodes.refresh_ranks(|name| strings.shared(name));
+        model.refresh_hyper_nodes();
+        plugins.open(model, now.unix_micros());
+        probe("open");
+        let admits = conf.actions.iter().any(|action| action == "enqueue");
+        let mut ssn = Session::new(model, plugins, placer, admits);
+        for action in &conf.actions {
+            actions::run(&mut ssn, action, conf);
+            probe(action);
+        }
+        let gang = conf.plugin("gang").is_some();
+        let queues = close::report(&mut ssn, &changed, gang);
+        let pipelined = ssn
+            .pipelined()
+            .into_iter()
+            .map(|(task, node, _)| (task, node))
+            .collect();
+        ssn.close();
+        let mut effects = std::mem::take(&mut ssn.effects);
+        let reports = std::mem::take(&mut ssn.reports);
+        drop(ssn);
+        close::queue_status(model, queues, &mut effects);
+        let evicted = effects.iter().filter_map(|effect| match effect {
+            Effect::Evict { task, .. } => Some(*task),
+            _ => None,
+        });
+        model.end_cycle(evicted);
+        probe("close");
+        Cycle {
+            effects,
+            pipelined,
+            reports,
+            invalid_queues: plugins.invalid_queues(model),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::catalog;
+    use crate::effect::Effect;
+    use serde_json::json;
+
+    fn conf(text: &str) -> SchedulerConf {
+        SchedulerConf::parse(text, catalog::PLANNED_PLUGINS, catalog::ACTIONS).unwrap()
+    }
+
+    fn binds(cycle: &Cycle) -> usize {
+        cycle
+            .effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Bind { .. }))
+            .count()
+    }
+
+    #[test]
+    fn a_new_configuration_holds_from_the_next_cycle_and_the_cluster_stays() {
+        let (mut engine, missing) = Engine::new(conf("actions: enqueue"), SchedulerNames::Any, "default");
+        assert_eq!(missing, []);
+        let objects = [
+            Delta::Queue(serde_json::from_value(json!({"metadata": {"name": "default"}})).unwrap()),
+            Delta::Node(
+                serde_json::from_value(json!({
+                    "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "pods": "10"}}
+                }))
+                .unwrap(),
+            ),
+            Delta::PodGroup(
+                serde_json::from_value(json!({"metadata": {"name": "g", "namespace": "ns"}})).unwrap(),
+            ),
+            Delta::Pod(
+                serde_json::from_value(json!({
+                    "metadata": {
+                        "name": "p", "namespace": "ns",
+                        "annotations": {"scheduling.k8s.io/group-name": "g"},
+                    },
+                    "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+                }))
+                .unwrap(),
+            ),
+        ];
+        objects.into_iter().for_each(|object| engine.apply(object));
+        assert_eq!(
+            binds(&engine.cycle(Time::EPOCH, &mut |_| {})),
+            0,
+            "nothing places"
+        );
+        let text = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: tdm}]}]";
+        let missing = engine.reconfigure(conf(text));
+        assert_eq!(
+            missing,
+            [Unavailable("tdm".to_owned())],
+            "what the engine lacks is named"
+        );
+        let mut steps = Vec::new();
+        let cycle = engine.cycle(Time::EPOCH, &mut |step| steps.push(step.to_owned()));
+        assert_eq!(binds(&cycle), 1);
+        assert_eq!(steps, ["open", "enqueue", "allocate", "close"]);
+    }
+}

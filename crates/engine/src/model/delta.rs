@@ -1,0 +1,207 @@
+//! Changes of the cluster, and how each enters the model.
+
+use super::Model;
+use super::cluster::PriorityValue;
+use crate::ids::Sym;
+use volcano_api::core::{self, Labels, Pod};
+use volcano_api::scheduling::{self, PodGroup};
+use volcano_api::topology::HyperNode;
+
+/// A change of the cluster: an object as it is now, or the name of one that is gone.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Delta {
+    Pod(Box<Pod>),
+    PodGone {
+        namespace: String,
+        name: String,
+    },
+    Node(Box<core::Node>),
+    NodeGone {
+        name: String,
+    },
+    PodGroup(Box<PodGroup>),
+    PodGroupGone {
+        namespace: String,
+        name: String,
+    },
+    Queue(Box<scheduling::Queue>),
+    QueueGone {
+        name: String,
+    },
+    PriorityClass(core::PriorityClass),
+    PriorityClassGone {
+        name: String,
+    },
+    Namespace(core::Namespace),
+    Claim(Box<core::PersistentVolumeClaim>),
+    ClaimGone {
+        namespace: String,
+        name: String,
+    },
+    Volume(Box<core::PersistentVolume>),
+    VolumeGone {
+        name: String,
+    },
+    StorageClass(Box<core::StorageClass>),
+    StorageClassGone {
+        name: String,
+    },
+    CsiNode(Box<core::CsiNode>),
+    CsiNodeGone {
+        name: String,
+    },
+    ResourceQuota(Box<core::ResourceQuota>),
+    ResourceQuotaGone {
+        namespace: String,
+        name: String,
+    },
+    DisruptionBudget(Box<core::PodDisruptionBudget>),
+    DisruptionBudgetGone {
+        namespace: String,
+        name: String,
+    },
+    HyperNode(Box<HyperNode>),
+    HyperNodeGone {
+        name: String,
+    },
+    /// The executor could not bind a pod: it waits again.
+    BindFailed {
+        namespace: String,
+        name: String,
+    },
+    /// The executor could not evict a pod: it stays.
+    EvictFailed {
+        namespace: String,
+        name: String,
+    },
+}
+
+impl Model {
+    /// Takes a change in. Cost: that of the object, not of the cluster.
+    pub fn apply(&mut self, delta: Delta) {
+        match delta {
+            Delta::Pod(pod) => self.set_pod(&pod),
+            Delta::PodGone { namespace, name } => self.remove_pod(&namespace, &name),
+            Delta::Node(node) => self.set_node(&node),
+            Delta::NodeGone { name } => self.remove_node(&name),
+            Delta::PodGroup(group) => self.set_group(&group),
+            Delta::PodGroupGone { namespace, name } => self.remove_group(&namespace, &name),
+            Delta::Queue(queue) => self.set_queue(&queue),
+            Delta::QueueGone { name } => self.remove_queue(&name),
+            Delta::PriorityClass(class) => {
+                let value = PriorityValue {
+                    value: class.value,
+                    global_default: class.global_default,
+                };
+                let name = self.strings.intern(&class.metadata.name);
+                self.cluster.priority_classes.insert(name, value);
+                self.refresh_priorities();
+            }
+            Delta::PriorityClassGone { name } => {
+                let name = self.strings.intern(&name);
+                self.cluster.priority_classes.remove(&name);
+                self.refresh_priorities();
+            }
+            Delta::Namespace(namespace) => {
+                let name = self.strings.intern(&namespace.metadata.name);
+                if self.cluster.namespaces.get(&name) != Some(&namespace.metadata.labels) {
+                    self.cluster.namespaces.insert(name, namespace.metadata.labels);
+                    if self
+                        .relations
+                        .resolve_namespaces(&self.cluster, &mut self.strings)
+                    {
+                        self.recount_relations();
+                    }
+                }
+            }
+            Delta::HyperNode(hyper_node) => {
+                let name = hyper_node.metadata.name.as_str().into();
+                self.cluster.hyper_nodes.insert(name, *hyper_node);
+                self.cluster.hyper_nodes_stale = true;
+            }
+            Delta::HyperNodeGone { name } => {
+                self.cluster.hyper_nodes.remove(name.as_str());
+                self.cluster.hyper_nodes_stale = true;
+            }
+            Delta::ResourceQuota(quota) => {
+                let key = self.object_key(&quota.metadata);
+                self.cluster.quotas.insert(key, *quota);
+            }
+            Delta::ResourceQuotaGone { namespace, name } => {
+                let key = (self.strings.intern(&namespace), name.into());
+                self.cluster.quotas.remove(&key);
+            }
+            Delta::DisruptionBudget(budget) => {
+                let key = self.object_key(&budget.metadata);
+                self.cluster.budgets.insert(key, *budget);
+            }
+            Delta::DisruptionBudgetGone { namespace, name } => {
+                let key = (self.strings.intern(&namespace), name.into());
+                self.cluster.budgets.remove(&key);
+            }
+            Delta::BindFailed { namespace, name } => self.undo_bind(&namespace, &name),
+            Delta::EvictFailed { namespace, name } => self.undo_eviction(&namespace, &name),
+            storage => self.set_storage(storage),
+        }
+    }
+
+    fn set_storage(&mut self, delta: Delta) {
+        self.cluster.storage_version += 1;
+        let cluster = &mut self.cluster;
+        match delta {
+            Delta::Claim(claim) => {
+                let key = (
+                    self.strings.intern(&claim.metadata.namespace),
+                    claim.metadata.name.as_str().into(),
+                );
+                cluster.claims.insert(key, *claim);
+            }
+            Delta::ClaimGone { namespace, name } => {
+                let key = (self.strings.intern(&namespace), name.into());
+                cluster.claims.remove(&key);
+            }
+            Delta::Volume(volume) => {
+                cluster
+                    .volumes
+                    .insert(volume.metadata.name.as_str().into(), *volume);
+            }
+            Delta::VolumeGone { name } => {
+                cluster.volumes.remove(name.as_str());
+            }
+            Delta::StorageClass(class) => {
+                cluster
+                    .storage_classes
+                    .insert(class.metadata.name.as_str().into(), *class);
+            }
+            Delta::StorageClassGone { name } => {
+                cluster.storage_classes.remove(name.as_str());
+            }
+            Delta::CsiNode(node) => {
+                let name = self.strings.intern(&node.metadata.name);
+                cluster.csi_nodes.insert(name, *node);
+            }
+            Delta::CsiNodeGone { name } => {
+                let name = self.strings.intern(&name);
+                cluster.csi_nodes.remove(&name);
+            }
+            _ => {}
+        }
+    }
+
+    pub(in crate::model) fn object_key(&mut self, metadata: &core::Meta) -> (Sym, Box<str>) {
+        (
+            self.strings.intern(&metadata.namespace),
+            metadata.name.as_str().into(),
+        )
+    }
+
+    pub(in crate::model) fn interned_labels(&mut self, labels: &Labels) -> Vec<(Sym, Sym)> {
+        let mut list: Vec<_> = labels
+            .iter()
+            .map(|(k, v)| (self.strings.intern(k), self.strings.intern(v)))
+            .collect();
+        list.sort_unstable();
+        list
+    }
+}

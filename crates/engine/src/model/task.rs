@@ -1,0 +1,81 @@
+//! A pod, as far as scheduling decisions go.
+
+use super::status::Status;
+use crate::ids::{ClassId, JobId, NodeId, Sym};
+use std::sync::Arc;
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// False for a free entry.
+    pub live: bool,
+    /// Placed by this scheduler (others only use up their node).
+    pub mine: bool,
+    /// Pod UID.
+    pub uid: Box<str>,
+    /// Pod name.
+    pub name: Box<str>,
+    /// Pod namespace.
+    pub namespace: Sym,
+    /// Labels, sorted by key.
+    pub labels: Box<[(Sym, Sym)]>,
+    /// The job that it belongs to, if any.
+    pub job: Option<JobId>,
+    /// Index of its role in the job's roles; a pod that names none has the role of the empty name.
+    pub role: Option<u16>,
+    /// Index of its sub-job in the job's sub-jobs.
+    pub sub_job: u32,
+    /// Position in the job's list of tasks.
+    pub position: u32,
+    /// All that filters and scores can see of it.
+    pub class: ClassId,
+    /// Larger goes first.
+    pub priority: i32,
+    /// The index at the end of a controller-made name (`job-task-3`), the first tie-break of task order.
+    pub index: Option<u64>,
+    /// Microseconds since 1970.
+    pub created: i64,
+    /// Where it is in its life.
+    pub status: Status,
+    /// The node that it is on, in whatever state.
+    pub node: Option<NodeId>,
+    /// Evicted in the running cycle: its place counts as free for filters, not for idle.
+    pub evicted_now: bool,
+    /// Its eviction was decided and handed to the executor; the pod object may not show it yet.
+    pub evicting: bool,
+    /// Node that an earlier cycle made room on for this pod.
+    pub nominated: Option<Sym>,
+    /// May be evicted for others.
+    pub preemptable: bool,
+    /// Its preemption policy is `Never`.
+    pub never_preempts: bool,
+    /// Critical to the cluster: never evicted by anything (conformance).
+    pub critical: bool,
+    /// Requests nothing.
+    pub best_effort: bool,
+    /// Scheduling gates.
+    pub gate: Gate,
+    /// When it started, microseconds since 1970.
+    pub started: Option<i64>,
+    /// The `PodScheduled` condition that the API server has: reason and message.
+    pub condition: Option<(Arc<str>, Arc<str>)>,
+}
+
+/// What scheduling gates a pod has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Gate {
+    /// None: it may be placed.
+    #[default]
+    None,
+    /// Only the queue-allocation gate of this scheduler.
+    QueueAllocation,
+    /// Some other gate: somebody else holds it back.
+    Foreign,
+}
+
+impl Task {
+    /// Held back by a scheduling gate.
+    pub fn gated(&self) -> bool {
+        self.gate != Gate::None
+    }
+}

@@ -1,0 +1,406 @@
+//! Claims and volumes.
+
+use super::{predicates, without};
+use crate::explain::FitReason;
+use crate::model::Model;
+use crate::relations::testing::{NS, add, cluster, merged, open_nodes, place, pod, unplace, verdicts};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn zones() -> Model {
+    cluster(&[
+        ("a", json!({"topology.kubernetes.io/zone": "a", "host": "a"})),
+        ("b", json!({"topology.kubernetes.io/zone": "b", "host": "b"})),
+    ])
+}
+
+fn uses(claims: &[&str]) -> Value {
+    let volumes: Vec<_> = claims
+        .iter()
+        .map(|c| json!({"name": c, "persistentVolumeClaim": {"claimName": c}}))
+        .collect();
+    json!({"spec": {"volumes": volumes}})
+}
+
+fn claim(m: &mut Model, name: &str, patch: Value) {
+    let base = json!({"kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": NS, "uid": name},
+        "spec": {"storageClassName": "late", "accessModes": ["ReadWriteOnce"],
+                 "resources": {"requests": {"storage": "1Gi"}}}});
+    add(m, merged(base, &patch));
+}
+
+fn bound_to(volume: &str) -> Value {
+    json!({"spec": {"volumeName": volume}, "status": {"phase": "Bound"}})
+}
+
+fn volume(m: &mut Model, name: &str, patch: Value) {
+    let base = json!({"kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"storageClassName": "late", "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"]},
+        "status": {"phase": "Available"}});
+    add(m, merged(base, &patch));
+}
+
+fn on_host(host: &str) -> Value {
+    json!({"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "host", "operator": "In", "values": [host]}]}]}}}})
+}
+
+fn class(m: &mut Model, name: &str, patch: Value) {
+    let base = json!({"kind": "StorageClass", "metadata": {"name": name},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"});
+    add(m, merged(base, &patch));
+}
+
+#[test]
+fn claims_that_nobody_can_serve_yet_stop_a_task_before_nodes_are_judged() {
+    let mut m = zones();
+    class(&mut m, "late", json!({}));
+    class(&mut m, "now", json!({"volumeBindingMode": "Immediate"}));
+    claim(&mut m, "late", json!({}));
+    claim(&mut m, "now", json!({"spec": {"storageClassName": "now"}}));
+    claim(
+        &mut m,
+        "classless",
+        json!({"spec": {"storageClassName": "unknown"}}),
+    );
+    claim(
+        &mut m,
+        "lost",
+        json!({"spec": {"volumeName": "gone"}, "status": {"phase": "Lost"}}),
+    );
+    claim(
+        &mut m,
+        "dying",
+        json!({"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}),
+    );
+    claim(&mut m, "half", json!({"spec": {"volumeName": "v"}}));
+    claim(&mut m, "bound", bound_to("v"));
+    let unbound = "pod has unbound immediate PersistentVolumeClaims";
+    let ephemeral =
+        json!({"spec": {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]}});
+    let cases = [
+        ("bound", uses(&["bound"]), ""),
+        ("waits for a node", uses(&["late"]), ""),
+        ("waits for a binder", uses(&["late", "now"]), unbound),
+        ("of an unknown class", uses(&["classless"]), unbound),
+        ("bound on one side only", uses(&["half"]), unbound),
+        (
+            "missing",
+            uses(&["missing"]),
+            "persistentvolumeclaim \"missing\" not found",
+        ),
+        (
+            "lost",
+            uses(&["lost"]),
+            "persistentvolumeclaim \"lost\" bound to non-existent persistentvolume \"gone\"",
+        ),
+        (
+            "being deleted",
+            uses(&["dying"]),
+            "persistentvolumeclaim \"dying\" is being deleted",
+        ),
+        (
+            "ephemeral and not made yet",
+            ephemeral,
+            "waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-scratch\"",
+        ),
+    ];
+    for (name, patch, expected) in cases {
+        let task = pod(&mut m, "p", None, patch);
+        let message = match predicates(&m).pre_predicate(&m, task) {
+            Ok(()) => String::new(),
+            Err(FitReason::PrePredicate {
+                plugin: "VolumeBinding",
+                message,
+            }) => message.to_string(),
+            Err(other) => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(message, expected, "{name}");
+        assert!(
+            without(&m, "VolumeBinding").pre_predicate(&m, task).is_ok(),
+            "{name}, switched off"
+        );
+    }
+}
+
+#[test]
+fn a_bound_volume_limits_the_nodes() {
+    let mut m = zones();
+    volume(&mut m, "everywhere", json!({}));
+    volume(&mut m, "local", on_host("a"));
+    for name in ["everywhere", "local", "gone"] {
+        claim(&mut m, name, bound_to(name));
+    }
+    let task = pod(&mut m, "p", None, uses(&["everywhere"]));
+    assert_eq!(open_nodes(&m, &predicates(&m), task), ["a", "b"]);
+    let task = pod(&mut m, "p", None, uses(&["everywhere", "local"]));
+    assert_eq!(verdicts(&m, &predicates(&m), task)[0], "");
+    assert!(verdicts(&m, &predicates(&m), task)[1].contains("affinity"));
+    assert_eq!(open_nodes(&m, &without(&m, "VolumeBinding"), task), ["a", "b"]);
+    let task = pod(&mut m, "p", None, uses(&["gone"]));
+    let missing = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+    assert_eq!(verdicts(&m, &predicates(&m), task), [missing; 2]);
+}
+
+#[test]
+fn a_zonal_volume_is_used_in_its_zone() {
+    let cases: [(&str, Value, &[&str]); 5] = [
+        ("one zone", json!({"topology.kubernetes.io/zone": "a"}), &["a"]),
+        (
+            "two zones",
+            json!({"topology.kubernetes.io/zone": "a__b"}),
+            &["a", "b"],
+        ),
+        (
+            "the older label",
+            json!({"failure-domain.beta.kubernetes.io/zone": "b"}),
+            &["b"],
+        ),
+        (
+            "a region that nodes lack",
+            json!({"topology.kubernetes.io/region": "r"}),
+            &[],
+        ),
+        ("no label", json!({}), &["a", "b"]),
+    ];
+    for (name, labels, expected) in cases {
+        let mut m = zones();
+        volume(&mut m, "v", json!({"metadata": {"labels": labels}}));
+        claim(&mut m, "c", bound_to("v"));
+        let task = pod(&mut m, "p", None, uses(&["c"]));
+        assert_eq!(open_nodes(&m, &predicates(&m), task), expected, "{name}");
+        assert_eq!(
+            open_nodes(&m, &without(&m, "VolumeZone"), task),
+            ["a", "b"],
+            "{name}, switched off"
+        );
+    }
+}
+
+#[test]
+fn a_waiting_claim_needs_an_available_volume_that_fits() {
+    let block = json!({"spec": {"volumeMode": "Block"}});
+    let cases: [(&str, Value, Value, bool); 11] = [
+        ("as it should be", json!({}), json!({}), true),
+        (
+            "another class",
+            json!({"spec": {"storageClassName": "other"}}),
+            json!({}),
+            false,
+        ),
+        (
+            "too small",
+            json!({"spec": {"capacity": {"storage": "512Mi"}}}),
+            json!({}),
+            false,
+        ),
+        (
+            "in use",
+            json!({"status": {"phase": "Bound"}, "spec": {"claimRef": {"name": "x"}}}),
+            json!({}),
+            false,
+        ),
+        (
+            "released",
+            json!({"status": {"phase": "Released"}}),
+            json!({}),
+            false,
+        ),
+        (
+            "access modes",
+            json!({}),
+            json!({"spec": {"accessModes": ["ReadWriteMany"]}}),
+            false,
+        ),
+        ("volume mode", block.clone(), json!({}), false),
+        ("both block", block.clone(), block, true),
+        (
+            "selector",
+            json!({}),
+            json!({"spec": {"selector": {"matchLabels": {"x": "y"}}}}),
+            false,
+        ),
+        (
+            "selector that holds",
+            json!({"metadata": {"labels": {"x": "y"}}}),
+            json!({"spec": {"selector": {"matchLabels": {"x": "y"}}}}),
+            true,
+        ),
+        (
+            "set aside for the claim",
+            json!({"spec": {"claimRef": {"name": "c", "namespace": NS}}, "status": {"phase": "Bound"}}),
+            json!({}),
+            true,
+        ),
+    ];
+    for (name, volume_patch, claim_patch, fits) in cases {
+        let mut m = zones();
+        class(&mut m, "late", json!({}));
+        volume(&mut m, "v", merged(on_host("a"), &volume_patch));
+        claim(&mut m, "c", claim_patch);
+        let task = pod(&mut m, "p", None, uses(&["c"]));
+        let expected: &[&str] = if fits { &["a"] } else { &[] };
+        assert_eq!(open_nodes(&m, &predicates(&m), task), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_volume_is_made_where_the_class_allows_it() {
+    let mut m = zones();
+    class(
+        &mut m,
+        "late",
+        json!({"provisioner": "csi.example.com", "allowedTopologies": [
+        {"matchLabelExpressions": [{"key": "host", "values": ["b"]}]}]}),
+    );
+    claim(&mut m, "c", json!({}));
+    let task = pod(&mut m, "p", None, uses(&["c"]));
+    let no = "node(s) didn't find available persistent volumes to bind";
+    assert_eq!(verdicts(&m, &predicates(&m), task), [no, ""]);
+    class(&mut m, "late", json!({"provisioner": "csi.example.com"}));
+    assert_eq!(verdicts(&m, &predicates(&m), task), ["", ""]);
+    claim(
+        &mut m,
+        "c",
+        json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "a"}}}),
+    );
+    assert_eq!(
+        verdicts(&m, &predicates(&m), task),
+        ["", no],
+        "it is being made for that node"
+    );
+}
+
+#[test]
+fn no_two_claims_get_the_same_volume() {
+    let mut m = zones();
+    class(&mut m, "late", json!({}));
+    volume(&mut m, "v", json!({}));
+    claim(&mut m, "c1", json!({}));
+    claim(&mut m, "c2", json!({}));
+    let both = pod(&mut m, "both", None, uses(&["c1", "c2"]));
+    assert!(
+        open_nodes(&m, &predicates(&m), both).is_empty(),
+        "one pod, two claims"
+    );
+    let first = pod(&mut m, "first", None, uses(&["c1"]));
+    let second = pod(&mut m, "second", None, uses(&["c2"]));
+    let mut plugins = predicates(&m);
+    place(&mut m, &mut plugins, first, "a");
+    assert!(open_nodes(&m, &plugins, second).is_empty());
+    plugins.open(&m, 1);
+    assert!(
+        open_nodes(&m, &plugins, second).is_empty(),
+        "the next cycle remembers"
+    );
+    unplace(&mut m, &mut plugins, first);
+    assert_eq!(open_nodes(&m, &plugins, second), ["a", "b"]);
+}
+
+#[test]
+fn small_claims_leave_large_volumes_to_large_claims() {
+    let mut m = zones();
+    class(&mut m, "late", json!({}));
+    volume(
+        &mut m,
+        "a-large",
+        json!({"spec": {"capacity": {"storage": "9Gi"}}}),
+    );
+    volume(&mut m, "b-small", json!({}));
+    claim(
+        &mut m,
+        "large",
+        json!({"spec": {"resources": {"requests": {"storage": "8Gi"}}}}),
+    );
+    claim(&mut m, "small", json!({}));
+    let task = pod(&mut m, "p", None, uses(&["large", "small"]));
+    let node = m.find_node("a").expect("there");
+    let sources = super::super::volumes::binding::sources(&m, task, node, &BTreeSet::new()).expect("served");
+    let names: Vec<_> = sources
+        .iter()
+        .map(|((_, claim), source)| format!("{claim}: {source:?}"))
+        .collect();
+    assert_eq!(
+        names,
+        ["small: Volume(\"b-small\")", "large: Volume(\"a-large\")"]
+    );
+}
+
+#[test]
+fn pods_that_share_a_claim_go_where_its_volume_will_be() {
+    let mut m = zones();
+    class(&mut m, "late", json!({"provisioner": "csi.example.com"}));
+    claim(&mut m, "shared", json!({}));
+    let first = pod(&mut m, "first", None, uses(&["shared"]));
+    let second = pod(&mut m, "second", None, uses(&["shared"]));
+    let mut plugins = predicates(&m);
+    assert_eq!(open_nodes(&m, &plugins, second), ["a", "b"]);
+    place(&mut m, &mut plugins, first, "b");
+    assert_eq!(open_nodes(&m, &plugins, second), ["b"]);
+    place(&mut m, &mut plugins, second, "b");
+    unplace(&mut m, &mut plugins, first);
+    assert_eq!(
+        open_nodes(&m, &plugins, first),
+        ["b"],
+        "the second pod still relies on it"
+    );
+}
+
+#[test]
+fn distinct_volumes_count_against_a_driver_limit() {
+    let mut m = zones();
+    for name in ["v1", "v2", "v3"] {
+        volume(
+            &mut m,
+            name,
+            json!({"spec": {"csi": {"driver": "d", "volumeHandle": name}}}),
+        );
+        claim(&mut m, name, bound_to(name));
+    }
+    add(
+        &mut m,
+        json!({"kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [
+        {"name": "d", "allocatable": {"count": 2}}, {"name": "unlimited"}]}}),
+    );
+    pod(&mut m, "one", Some("a"), uses(&["v1"]));
+    pod(&mut m, "same", Some("a"), uses(&["v1"]));
+    let task = pod(&mut m, "p", None, uses(&["v2"]));
+    assert_eq!(
+        verdicts(&m, &predicates(&m), task),
+        ["", ""],
+        "a shared volume counts once"
+    );
+    pod(&mut m, "two", Some("a"), uses(&["v2"]));
+    assert_eq!(
+        verdicts(&m, &predicates(&m), task),
+        ["", ""],
+        "it is attached already"
+    );
+    let task = pod(&mut m, "p", None, uses(&["v3"]));
+    assert_eq!(
+        verdicts(&m, &predicates(&m), task),
+        ["node(s) exceed max volume count", ""]
+    );
+    assert_eq!(verdicts(&m, &without(&m, "NodeVolumeLimits"), task), ["", ""]);
+}
+
+#[test]
+fn volumes_still_to_be_made_count_too() {
+    let mut m = zones();
+    class(&mut m, "late", json!({"provisioner": "d"}));
+    claim(&mut m, "c1", json!({}));
+    claim(&mut m, "c2", json!({}));
+    add(
+        &mut m,
+        json!({"kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [
+        {"name": "d", "allocatable": {"count": 1}}]}}),
+    );
+    let first = pod(&mut m, "first", None, uses(&["c1"]));
+    let second = pod(&mut m, "second", None, uses(&["c2"]));
+    let mut plugins = predicates(&m);
+    place(&mut m, &mut plugins, first, "a");
+    assert_eq!(
+        verdicts(&m, &plugins, second),
+        ["node(s) exceed max volume count", ""]
+    );
+}

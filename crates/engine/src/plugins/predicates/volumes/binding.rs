@@ -1,0 +1,303 @@
+//! Volume binding: volumes that claims have, and volumes for claims that wait for their pod's node.
+//!
+//! A placement decides which volume a waiting claim gets. Until the claim shows it, that decision is kept in
+//! `Plans`, so that no second claim gets the same volume and no second pod of the claim goes elsewhere.
+
+use super::{State, claims_of, class_name, reaches, state};
+use crate::explain::FitReason;
+use crate::ids::{NodeId, Sym, TaskId};
+use crate::model::Model;
+use std::collections::{BTreeMap, BTreeSet};
+use volcano_api::core::{PersistentVolume, PersistentVolumeClaim, StorageClass};
+use volcano_api::quantity::Quantity;
+
+const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+const STORAGE: &str = "storage";
+const MISSING_VOLUME: &str = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+
+/// A claim by namespace and name.
+pub type ClaimKey = (Sym, Box<str>);
+
+/// How a waiting claim is served on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// By this volume, which is there.
+    Volume(Box<str>),
+    /// By one that its class's driver makes for the node.
+    Made,
+}
+
+/// What placements have decided for claims that do not show it yet.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Plans {
+    by_claim: BTreeMap<ClaimKey, Plan>,
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    node: NodeId,
+    source: Source,
+    // Tasks that rely on it, with their UIDs: an id may be given to another pod.
+    users: Vec<(TaskId, Box<str>)>,
+}
+
+impl Plans {
+    /// Drops what has come about or has been given up since the last cycle.
+    pub(in super::super) fn refresh(&mut self, m: &Model) {
+        self.by_claim.retain(|key, plan| {
+            let waits = m
+                .cluster
+                .claims
+                .get(key)
+                .is_some_and(|c| matches!(state(m, c), State::Delayed(_)));
+            plan.users.retain(|(task, uid)| {
+                let still = m.tasks.get(task.index()).filter(|t| t.live && t.uid == *uid);
+                still.is_some_and(|t| t.node == Some(plan.node) && t.status.is_charged())
+            });
+            waits && !plan.users.is_empty()
+        });
+    }
+
+    /// A task got its node.
+    pub(in super::super) fn place(&mut self, m: &Model, task: TaskId) {
+        if m.class_of(task).claims.is_empty() {
+            return;
+        }
+        let Some(node) = m.task(task).node else { return };
+        let Some(served) = Binding::of(m, task, self).and_then(|binding| binding.serve(m, node)) else {
+            return;
+        };
+        for (key, source) in served {
+            let plan = self.by_claim.entry(key).or_insert_with(|| Plan {
+                node,
+                source,
+                users: Vec::new(),
+            });
+            plan.users.push((task, m.task(task).uid.clone()));
+        }
+    }
+
+    /// A task lost its node.
+    pub(in super::super) fn unplace(&mut self, m: &Model, task: TaskId) {
+        if m.class_of(task).claims.is_empty() || self.by_claim.is_empty() {
+            return;
+        }
+        for (name, _, _) in claims_of(m, task) {
+            let key = (m.task(task).namespace, name);
+            if let Some(plan) = self.by_claim.get_mut(&key) {
+                plan.users.retain(|(user, _)| *user != task);
+                if plan.users.is_empty() {
+                    self.by_claim.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+/// How each waiting claim of a task is served on a node, volumes in `taken` left out: what is to be written before the
+/// task is bound. `None` when some claim cannot be served there.
+pub fn sources(
+    m: &Model,
+    task: TaskId,
+    node: NodeId,
+    taken: &BTreeSet<&str>,
+) -> Option<Vec<(ClaimKey, Source)>> {
+    let plans = Plans::default();
+    let mut binding = Binding::of(m, task, &plans)?;
+    binding.taken.extend(taken);
+    binding.serve(m, node)
+}
+
+struct Waiting<'a> {
+    key: ClaimKey,
+    claim: &'a PersistentVolumeClaim,
+    class: &'a StorageClass,
+    plan: Option<&'a Plan>,
+    // Volumes that could serve it from some node, smallest first; only the one that was set aside for it, if any.
+    volumes: Vec<&'a PersistentVolume>,
+}
+
+/// The claims of one task.
+pub(in super::super) struct Binding<'a> {
+    bound: Vec<Option<&'a PersistentVolume>>,
+    waiting: Vec<Waiting<'a>>,
+    taken: BTreeSet<&'a str>,
+}
+
+fn size(claim: &PersistentVolumeClaim) -> Quantity {
+    claim
+        .spec
+        .resources
+        .requests
+        .get(STORAGE)
+        .copied()
+        .unwrap_or_default()
+}
+
+fn capacity(volume: &PersistentVolume) -> Quantity {
+    volume.spec.capacity.get(STORAGE).copied().unwrap_or_default()
+}
+
+impl<'a> Binding<'a> {
+    /// `None` when no claim limits where the task may go.
+    pub(in super::super) fn of(m: &'a Model, task: TaskId, plans: &'a Plans) -> Option<Self> {
+        let mut binding = Binding {
+            bound: Vec::new(),
+            waiting: Vec::new(),
+            taken: BTreeSet::new(),
+        };
+        for (name, _, claim) in claims_of(m, task) {
+            let Some(claim) = claim else { continue };
+            let key = (m.task(task).namespace, name);
+            match state(m, claim) {
+                State::Bound(volume) if volume.is_none_or(|v| v.spec.node_affinity.is_some()) => {
+                    binding.bound.push(volume);
+                }
+                State::Delayed(class) => {
+                    let plan = plans.by_claim.get(&key);
+                    let volumes = if plan.is_none() {
+                        volumes_for(m, claim)
+                    } else {
+                        Vec::new()
+                    };
+                    binding.waiting.push(Waiting {
+                        key,
+                        claim,
+                        class,
+                        plan,
+                        volumes,
+                    });
+                }
+                State::Bound(_) | State::Immediate => {}
+            }
+        }
+        if binding.bound.is_empty() && binding.waiting.is_empty() {
+            return None;
+        }
+        // Small claims choose first, so that a large volume is left for a large claim.
+        binding
+            .waiting
+            .sort_by(|a, b| size(a.claim).cmp(&size(b.claim)).then_with(|| a.key.cmp(&b.key)));
+        binding
+            .taken
+            .extend(plans.by_claim.values().filter_map(|plan| match &plan.source {
+                Source::Volume(name) => Some(&**name),
+                Source::Made => None,
+            }));
+        Some(binding)
+    }
+
+    pub(in super::super) fn filter(&self, m: &Model, node: NodeId) -> Option<FitReason> {
+        for volume in &self.bound {
+            match volume {
+                None => return Some(FitReason::Other(MISSING_VOLUME.into())),
+                Some(volume) if !reaches(m, volume, node) => return Some(FitReason::VolumeNodeAffinity),
+                Some(_) => {}
+            }
+        }
+        if self.waiting.is_empty() || self.serve(m, node).is_some() {
+            None
+        } else {
+            Some(FitReason::VolumeBind)
+        }
+    }
+
+    /// How the waiting claims are served on a node; `None` when one cannot be.
+    fn serve(&self, m: &'a Model, node: NodeId) -> Option<Vec<(ClaimKey, Source)>> {
+        let mut taken = self.taken.clone();
+        let mut served = Vec::new();
+        for waiting in &self.waiting {
+            let source = waiting.serve(m, node, &taken)?;
+            if let Source::Volume(name) = &source
+                && let Some((name, _)) = m.cluster.volumes.get_key_value(name)
+            {
+                taken.insert(name);
+            }
+            served.push((waiting.key.clone(), source));
+        }
+        Some(served)
+    }
+}
+
+/// The volumes that could serve a claim from some node, smallest first.
+fn volumes_for<'a>(m: &'a Model, claim: &PersistentVolumeClaim) -> Vec<&'a PersistentVolume> {
+    let usable = || m.cluster.volumes.values().filter(|volume| fits(claim, volume));
+    if let Some(reserved) = usable().find(|volume| is_reserved(claim, volume)) {
+        return vec![reserved];
+    }
+    let mut free: Vec<_> = usable().filter(|volume| is_free(claim, volume)).collect();
+    free.sort_by_key(|volume| capacity(volume)); // Stable: equal ones stay in the order of their names.
+    free
+}
+
+fn fits(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> bool {
+    let is_block = |mode: &Option<String>| mode.as_deref() == Some("Block");
+    volume.spec.storage_class_name == class_name(claim)
+        && size(claim) <= capacity(volume)
+        && is_block(&volume.spec.volume_mode) == is_block(&claim.spec.volume_mode)
+        && volume.metadata.deletion_timestamp.is_none()
+}
+
+/// The volume was set aside for this claim.
+fn is_reserved(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> bool {
+    let meta = &claim.metadata;
+    volume.spec.claim_ref.as_ref().is_some_and(|reserved| {
+        reserved.name == meta.name
+            && reserved.namespace == meta.namespace
+            && (reserved.uid.is_empty() || reserved.uid == meta.uid)
+    })
+}
+
+fn is_free(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> bool {
+    volume.spec.claim_ref.is_none()
+        && volume.status.phase == "Available"
+        && claim
+            .spec
+            .selector
+            .as_ref()
+            .is_none_or(|s| s.matches(&volume.metadata.labels))
+        && claim
+            .spec
+            .access_modes
+            .iter()
+            .all(|mode| volume.spec.access_modes.contains(mode))
+}
+
+impl Waiting<'_> {
+    fn serve(&self, m: &Model, node: NodeId, taken: &BTreeSet<&str>) -> Option<Source> {
+        if let Some(plan) = self.plan {
+            let fits = match &plan.source {
+                Source::Volume(name) => m.cluster.volumes.get(name).is_some_and(|v| reaches(m, v, node)),
+                Source::Made => plan.node == node,
+            };
+            return fits.then(|| plan.source.clone());
+        }
+        if let Some(selected) = self.claim.metadata.annotations.get(SELECTED_NODE) {
+            // A volume is being made already, and for that node.
+            return (selected == m.text(m.nodes[node].name) && self.can_be_made(m, node))
+                .then_some(Source::Made);
+        }
+        let usable =
+            |v: &&&PersistentVolume| !taken.contains(v.metadata.name.as_str()) && reaches(m, v, node);
+        match self.volumes.iter().find(usable) {
+            Some(volume) => Some(Source::Volume(volume.metadata.name.as_str().into())),
+            None => self.can_be_made(m, node).then_some(Source::Made),
+        }
+    }
+
+    /// The class's driver can make a volume for the node.
+    fn can_be_made(&self, m: &Model, node: NodeId) -> bool {
+        let class = self.class;
+        let within = |key: &str, values: &[String]| {
+            super::node_label(m, node, key).is_some_and(|value| values.iter().any(|v| v == value))
+        };
+        !class.provisioner.is_empty()
+            && class.provisioner != NO_PROVISIONER
+            && (class.allowed_topologies.is_empty()
+                || class.allowed_topologies.iter().any(|term| {
+                    let labels = &term.match_label_expressions;
+                    !labels.is_empty() && labels.iter().all(|l| within(&l.key, &l.values))
+                }))
+    }
+}

@@ -1,0 +1,279 @@
+//! One cycle's view of the model: a transaction over it.
+//!
+//! ```text
+//! checkpoint --- allocate / pipeline / evict ... ---+-- commit    -> effects (a gang's binds are one effect)
+//!                                                   +-- rollback  -> every sum as it was
+//!                                                   +-- (neither) -> stays applied, undone when the cycle closes
+//! ```
+//!
+//! The third way is how a gang that waits for others to leave holds its place for the rest of the cycle.
+
+use crate::dispatch::Plugins;
+use crate::effect::Effect;
+use crate::explain::{Attempt, JobReport};
+use crate::ids::{JobId, NodeId, TaskId};
+use crate::model::Model;
+use crate::model::accounting::Place;
+use crate::model::status::Status;
+use crate::placer::Placer;
+use crate::plugin::EvictionKind;
+use std::collections::BTreeMap;
+
+/// A position in the log of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Checkpoint(usize);
+
+/// What was done to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Placed on idle resources.
+    Allocate,
+    /// Placed on resources that others are leaving; `evicted` when some leave for it.
+    Pipeline {
+        /// Evictions were made for it.
+        evicted: bool,
+    },
+    /// Evicted for another task.
+    Evict {
+        /// Why.
+        kind: EvictionKind,
+        /// For whom.
+        preemptor: TaskId,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    task: TaskId,
+    before: Place,
+    operation: Operation,
+}
+
+/// A cycle at work.
+pub struct Session<'a> {
+    /// The cluster.
+    pub m: &'a mut Model,
+    /// The configured plugins.
+    pub plugins: &'a mut Plugins,
+    /// Verdicts and scores.
+    pub placer: &'a mut Placer,
+    /// `enqueue` is among the actions: jobs are only placed once admitted.
+    pub admits: bool,
+    /// What was decided so far.
+    pub effects: Vec<Effect>,
+    /// What was found out so far.
+    pub reports: BTreeMap<JobId, JobReport>,
+    log: Vec<Entry>,
+}
+
+impl<'a> Session<'a> {
+    /// Begins a cycle's work.
+    pub fn new(m: &'a mut Model, plugins: &'a mut Plugins, placer: &'a mut Placer, admits: bool) -> Self {
+        Session {
+            m,
+            plugins,
+            placer,
+            admits,
+            effects: Vec::new(),
+            reports: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    /// What was found out about a job.
+    pub fn report(&mut self, job: JobId) -> &mut JobReport {
+        self.reports.entry(job).or_default()
+    }
+
+    /// The end of the log: what is done from here on can be undone.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.log.len())
+    }
+
+    /// Something was done since.
+    pub fn changed_since(&self, checkpoint: Checkpoint) -> bool {
+        self.log.len() > checkpoint.0
+    }
+
+    fn apply(&mut self, task: TaskId, to: Place, operation: Operation) {
+        let before = self.m.place(task);
+        self.m.transition(task, to);
+        self.plugins
+            .on_charge(self.m, task, !matches!(operation, Operation::Evict { .. }));
+        self.log.push(Entry {
+            task,
+            before,
+            operation,
+        });
+    }
+
+    fn undo(&mut self, entry: Entry) {
+        self.m.transition(entry.task, entry.before);
+        self.plugins.on_charge(
+            self.m,
+            entry.task,
+            matches!(entry.operation, Operation::Evict { .. }),
+        );
+    }
+
+    /// Places a pending task on idle resources of a node.
+    pub fn allocate(&mut self, task: TaskId, node: NodeId) {
+        debug_assert_eq!(self.m.task(task).status, Status::Pending);
+        let to = Place {
+            status: Status::Allocated,
+            node: Some(node),
+            evicted_now: false,
+        };
+        self.apply(task, to, Operation::Allocate);
+    }
+
+    /// Places a pending task on resources of a node that others are leaving.
+    pub fn pipeline(&mut self, task: TaskId, node: NodeId, evicted: bool) {
+        debug_assert_eq!(self.m.task(task).status, Status::Pending);
+        let to = Place {
+            status: Status::Pipelined,
+            node: Some(node),
+            evicted_now: false,
+        };
+        self.apply(task, to, Operation::Pipeline { evicted });
+    }
+
+    /// Evicts a task for another one. It comes out as an effect only when the plan that needs it is committed.
+    pub fn evict(&mut self, task: TaskId, kind: EvictionKind, preemptor: TaskId) {
+        let node = self.m.task(task).node;
+        let to = Place {
+            status: Status::Releasing,
+            node,
+            evicted_now: true,
+        };
+        self.apply(task, to, Operation::Evict { kind, preemptor });
+    }
+
+    /// Takes one eviction back, wherever it is in the log.
+    pub fn spare(&mut self, task: TaskId) {
+        let evicts = |e: &Entry| e.task == task && matches!(e.operation, Operation::Evict { .. });
+        if let Some(at) = self.log.iter().rposition(evicts) {
+            let entry = self.log.remove(at);
+            self.undo(entry);
+        }
+    }
+
+    /// Takes back placements for later that nobody was evicted for.
+    pub fn take_back(&mut self, which: impl Fn(&Model, TaskId) -> bool) {
+        for at in (0..self.log.len()).rev() {
+            let entry = self.log[at];
+            if entry.operation == (Operation::Pipeline { evicted: false }) && which(self.m, entry.task) {
+                self.log.remove(at);
+                self.undo(entry);
+            }
+        }
+    }
+
+    /// Undoes everything since a checkpoint, latest first, and remembers what the tasks had come to.
+    pub fn rollback(&mut self, checkpoint: Checkpoint) {
+        while self.log.len() > checkpoint.0 {
+            let entry = self.log.pop().expect("longer than the checkpoint");
+            self.remember(&entry);
+            self.undo(entry);
+        }
+    }
+
+    /// Undoes everything since a checkpoint without a trace: the attempt was only a look.
+    pub fn forget(&mut self, checkpoint: Checkpoint) {
+        while self.log.len() > checkpoint.0 {
+            let entry = self.log.pop().expect("longer than the checkpoint");
+            self.undo(entry);
+        }
+    }
+
+    fn remember(&mut self, entry: &Entry) {
+        let task = self.m.task(entry.task);
+        let (Some(job), Some(node)) = (task.job, task.node) else {
+            return;
+        };
+        let node = self.m.nodes[node].name;
+        let attempt = match entry.operation {
+            Operation::Allocate => Attempt::Allocated(node),
+            Operation::Pipeline { .. } => Attempt::Pipelined(node),
+            Operation::Evict { .. } => return,
+        };
+        self.report(job).attempts.insert(entry.task, attempt);
+    }
+
+    /// Makes everything since a checkpoint final. Pipelined tasks stay in place until the cycle closes.
+    pub fn commit(&mut self, checkpoint: Checkpoint) {
+        let entries = self.log.split_off(checkpoint.0);
+        if cfg!(debug_assertions) {
+            self.check_evictions(&entries);
+        }
+        let mut binds: Vec<(JobId, Vec<(TaskId, NodeId)>)> = Vec::new();
+        for entry in entries {
+            match entry.operation {
+                Operation::Allocate => {
+                    self.m.bind(entry.task);
+                    let task = self.m.task(entry.task);
+                    let job = task.job.expect("only tasks of jobs are placed");
+                    let node = task.node.expect("an allocated task has a node");
+                    match binds.last_mut().filter(|(last, _)| *last == job) {
+                        Some((_, list)) => list.push((entry.task, node)),
+                        None => binds.push((job, vec![(entry.task, node)])),
+                    }
+                    if let Some(report) = self.reports.get_mut(&job) {
+                        report.attempts.remove(&entry.task);
+                    }
+                }
+                Operation::Pipeline { .. } => self.log.push(entry),
+                Operation::Evict { kind, preemptor } => {
+                    self.m.tasks[entry.task.index()].evicting = true;
+                    self.effects.push(Effect::Evict {
+                        task: entry.task,
+                        kind,
+                        preemptor,
+                    });
+                }
+            }
+        }
+        self.effects
+            .extend(binds.into_iter().map(|(job, binds)| Effect::Bind { job, binds }));
+    }
+
+    /// Every eviction belongs to a placement in the same plan, on the same node.
+    fn check_evictions(&self, entries: &[Entry]) {
+        for entry in entries {
+            let Operation::Evict { preemptor, .. } = entry.operation else {
+                continue;
+            };
+            let served = entries.iter().any(|e| {
+                e.task == preemptor
+                    && matches!(e.operation, Operation::Pipeline { .. })
+                    && self.m.task(preemptor).node == self.m.task(entry.task).node
+            });
+            debug_assert!(served, "an eviction without the placement that it is for");
+        }
+    }
+
+    /// The pipelined tasks, in the order in which they were placed, with whether evictions were made for them.
+    pub fn pipelined(&self) -> Vec<(TaskId, NodeId, bool)> {
+        let mut list = Vec::new();
+        for entry in &self.log {
+            if let (Operation::Pipeline { evicted }, Some(node)) =
+                (entry.operation, self.m.task(entry.task).node)
+            {
+                list.push((entry.task, node, evicted));
+            }
+        }
+        list
+    }
+
+    /// Undoes what was left applied without being committed.
+    pub fn close(&mut self) {
+        self.forget(Checkpoint(0));
+    }
+}
+
+/// A session that is dropped leaves nothing half done behind.
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
