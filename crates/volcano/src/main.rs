@@ -1,2 +1,103 @@
-//! Being written.
-fn main() {}
+//! The `volcano` binary: one program under several names.
+//!
+//! ```text
+//! argv[0] names a subcommand (volcano-plan) ─┐
+//! volcano SUBCOMMAND ────────────────────────┴─> commands/<subcommand>.rs -> exit code
+//! ```
+//!
+//! Exit codes: 0 done, 1 an answer that says no (a failed case), 2 wrong usage or input.
+
+mod commands;
+mod failure;
+mod plan;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Loading a cluster makes millions of small objects, and a cycle makes and drops thousands.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A batch scheduler for Kubernetes: gangs, queues, fair share, preemption.
+#[derive(Parser)]
+#[command(
+    name = "volcano",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+struct Volcano {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Plan(commands::plan::PlanArgs),
+    /// Print the CustomResourceDefinitions, for `kubectl apply -f -` and for charts
+    Crds(commands::crds::CrdsArgs),
+}
+
+/// Names that the binary may be linked under, with the subcommand that each stands for.
+const LINKS: &[(&str, &str)] = &[("volcano-plan", "plan"), ("volcano-crds", "crds")];
+
+fn main() -> ExitCode {
+    let volcano = Volcano::parse_from(with_subcommand(std::env::args_os().collect()));
+    let outcome = match volcano.command {
+        Command::Plan(args) => commands::plan::run(&args),
+        Command::Crds(args) => commands::crds::run(&args)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|error| Failure::new(format!("{error:#}"))),
+    };
+    outcome.unwrap_or_else(|failure: Failure| {
+        commands::tell(&failure);
+        failure.exit_code()
+    })
+}
+
+/// The arguments with the subcommand that the program's own name stands for.
+fn with_subcommand(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments
+        .first()
+        .and_then(|program| Path::new(program).file_stem())
+        .and_then(|name| name.to_str());
+    let subcommand = name.and_then(|name| LINKS.iter().find(|(link, _)| *link == name));
+    if let Some((_, subcommand)) = subcommand {
+        arguments.insert(1, (*subcommand).into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Volcano as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn a_link_stands_for_its_subcommand() {
+        let arguments = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
+        let cases: [(&[&str], &[&str]); 4] = [
+            (
+                &["/usr/bin/volcano-plan", "-f", "x"],
+                &["/usr/bin/volcano-plan", "plan", "-f", "x"],
+            ),
+            (&["volcano-crds"], &["volcano-crds", "crds"]),
+            (&["./volcano", "plan"], &["./volcano", "plan"]),
+            (&[], &[]),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(with_subcommand(arguments(given)), arguments(expected));
+        }
+        for (_, subcommand) in LINKS {
+            let command = <Volcano as clap::CommandFactory>::command();
+            assert!(command.find_subcommand(subcommand).is_some(), "{subcommand}");
+        }
+    }
+}
