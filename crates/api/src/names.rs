@@ -24,6 +24,8 @@ pub const SCHEDULER: &str = "volcano";
 pub mod gates {
     /// Holds a pod back until its queue has room for it.
     pub const QUEUE_ALLOCATION: &str = super::annotations::QUEUE_ALLOCATION_GATE;
+    /// Stands for the gates of others in a snapshot of the scheduler, which does not know their names.
+    pub const FOREIGN: &str = "scheduling.volcano.sh/foreign";
 }
 
 /// Names of queues that are always there.

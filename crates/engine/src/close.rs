@@ -1,55 +1,50 @@
 //! The end of a cycle: what it means for PodGroups, pods and queues, as effects. Only what changed is said.
 
-use crate::effect::Effect;
+use crate::effect::{Effect, Nomination};
 use crate::explain::{Attempt, JobReport, job_text};
-use crate::ids::{JobId, NodeId, QueueId, TaskId};
+use crate::ids::{JobId, QueueId, TaskId};
 use crate::model::Model;
 use crate::model::job::{Condition, Phase};
 use crate::model::status::Status;
+use crate::placer::Placer;
 use crate::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use volcano_api::names::{conditions, messages, reasons};
+use volcano_api::time::Time;
 
 /// Reports on every job that the cycle looked at or that changed, while placements that wait are still applied.
-/// `gang` says whether the plugin that owns the PodGroup conditions is configured. Returns the queues of those jobs.
-pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool) -> BTreeSet<QueueId> {
+/// `gang` says whether the plugin that owns the PodGroup conditions is configured.
+pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool, now: Time) {
     let mut jobs: BTreeSet<JobId> = changed.iter().copied().collect();
     jobs.extend(ssn.m.waiting_jobs());
     jobs.extend(ssn.reports.keys().copied());
     jobs.extend(ssn.m.changed_jobs());
-    let nominated: BTreeMap<TaskId, NodeId> = ssn
-        .pipelined()
-        .into_iter()
-        .filter(|(_, _, evicted)| *evicted)
-        .map(|(task, node, _)| (task, node))
-        .collect();
+    for (task, node, evicted) in ssn.pipelined() {
+        if evicted {
+            ssn.m.tasks[task.index()].nominated = Some(ssn.m.nodes[node].name);
+        }
+    }
     let nothing = JobReport::default();
-    let mut queues: BTreeSet<QueueId> = BTreeSet::new();
     jobs.retain(|&job| ssn.m.in_session(job));
     for job in jobs {
         let report = ssn.reports.remove(&job);
         let known = report.as_ref().unwrap_or(&nothing);
         let text: Arc<str> = job_text(ssn.m, job, known).into();
-        group_status(ssn, job, known, &text, gang);
-        pod_conditions(ssn, job, known, &text, &nominated);
-        queues.insert(ssn.m.job(job).queue);
+        group_status(ssn, job, known, &text, gang, now);
+        pod_conditions(ssn, job, known, &text);
         ssn.reports.extend(report.map(|report| (job, report)));
     }
-    for (task, node) in nominated {
-        ssn.m.tasks[task.index()].nominated = Some(ssn.m.nodes[node].name);
-    }
-    queues
 }
 
-fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str, gang: bool) {
+fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str, gang: bool, now: Time) {
     let job = ssn.m.job(id);
     let Some(group) = &job.group else { return };
     let mut list = group.conditions.clone();
     let mut unschedulable = false;
     if gang && job.counts.total() > 0 {
         if job.is_ready() {
-            set_condition(&mut list, conditions::SCHEDULED, reasons::TASKS_READY, "");
+            set_condition(&mut list, conditions::SCHEDULED, reasons::TASKS_READY, "", now);
         } else if !only_waits_for_leaving(ssn.m, id) {
             unschedulable = true;
             let short = job.min_available().saturating_sub(schedulable(ssn.m, id, report));
@@ -62,6 +57,7 @@ fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str
                 conditions::UNSCHEDULABLE,
                 reasons::NOT_ENOUGH_RESOURCES,
                 &message,
+                now,
             );
         }
     }
@@ -98,19 +94,31 @@ fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str
     ssn.m.set_group_status(id, phase, list, counters);
 }
 
-/// One entry per type; the other type no longer holds.
-fn set_condition(list: &mut Vec<Condition>, kind: &str, reason: &str, message: &str) {
-    for other in list.iter_mut().filter(|c| &*c.kind != kind) {
+/// One entry per type; of the two types that belong to the scheduler, the other one no longer holds.
+fn set_condition(list: &mut Vec<Condition>, kind: &str, reason: &str, message: &str, now: Time) {
+    let cycle: Box<str> = format!("{:x}", now.unix_micros()).into();
+    let ours = [conditions::SCHEDULED, conditions::UNSCHEDULABLE];
+    let others = list
+        .iter_mut()
+        .filter(|c| &*c.kind != kind && ours.contains(&&*c.kind));
+    for other in others.filter(|c| c.status) {
         other.status = false;
+        other.since = now;
+        other.cycle = cycle.clone();
     }
+    let known = list.iter().position(|c| &*c.kind == kind);
+    let held = known.map(|at| &list[at]).filter(|c| c.status);
+    let (since, cycle) = held.map_or((now, cycle), |c| (c.since, c.cycle.clone()));
     let condition = Condition {
         kind: kind.into(),
         status: true,
         reason: reason.into(),
         message: message.into(),
+        since,
+        cycle,
     };
-    match list.iter_mut().find(|c| &*c.kind == kind) {
-        Some(known) => *known = condition,
+    match known {
+        Some(at) => list[at] = condition,
         None => list.push(condition),
     }
 }
@@ -154,13 +162,7 @@ fn next_phase(m: &Model, id: JobId, unschedulable: bool) -> Phase {
     }
 }
 
-fn pod_conditions(
-    ssn: &mut Session<'_>,
-    id: JobId,
-    report: &JobReport,
-    job_text: &Arc<str>,
-    nominated: &BTreeMap<TaskId, NodeId>,
-) {
+fn pod_conditions(ssn: &mut Session<'_>, id: JobId, report: &JobReport, job_text: &Arc<str>) {
     let mut shared: BTreeMap<*const crate::explain::FitError, Arc<str>> = BTreeMap::new();
     for at in 0..ssn.m.job(id).tasks.len() {
         let id = ssn.m.job(id).tasks[at];
@@ -205,14 +207,15 @@ fn pod_conditions(
                 None => (reasons::UNSCHEDULABLE, job_text.clone()),
             },
         };
-        let nominated = nominated.get(&id).copied();
-        let renominated = nominated.is_some_and(|node| task.nominated != Some(ssn.m.nodes[node].name));
         let known = task
             .condition
             .as_ref()
             .is_some_and(|(r, m)| **r == *reason && *m == message);
-        if !known || renominated {
-            ssn.m.tasks[id.index()].condition = Some((reason.into(), message.clone()));
+        let nominated = nomination(ssn, id);
+        if !known || nominated != Nomination::Keep {
+            let task = &mut ssn.m.tasks[id.index()];
+            task.condition = Some((reason.into(), message.clone()));
+            task.nominated_written = task.nominated;
             ssn.effects.push(Effect::PodCondition {
                 task: id,
                 reason,
@@ -223,15 +226,46 @@ fn pod_conditions(
     }
 }
 
+/// Drops a nomination that makes no sense any more, and says what is to be written.
+fn nomination(ssn: &mut Session<'_>, id: TaskId) -> Nomination {
+    if ssn.m.task(id).nominated.is_some() && !room_is_there(ssn, id) {
+        ssn.m.tasks[id.index()].nominated = None;
+    }
+    let task = ssn.m.task(id);
+    match task.nominated {
+        nominated if nominated == task.nominated_written => Nomination::Keep,
+        Some(_) => ssn.m.nominated_node(id).map_or(Nomination::Keep, Nomination::Set),
+        None => Nomination::Clear,
+    }
+}
+
+/// The node that was freed for a task still takes it, or may once others have left it; and the task has not found a
+/// place elsewhere.
+fn room_is_there(ssn: &Session<'_>, id: TaskId) -> bool {
+    let Some(node) = ssn.m.nominated_node(id) else {
+        return false;
+    };
+    match ssn.m.task(id).node {
+        Some(place) => place == node,
+        None => {
+            ssn.m.leaving(node).next().is_some() || Placer::judge(ssn.m, ssn.plugins, id, node).is_empty()
+        }
+    }
+}
+
 /// What the queues use, once placements that wait are undone.
-pub fn queue_status(m: &mut Model, queues: BTreeSet<QueueId>, effects: &mut Vec<Effect>) {
-    for id in queues {
-        let queue = &mut m.queues[id.index()];
-        if queue.allocated_written.as_ref() != Some(&queue.charged) {
-            queue.allocated_written = Some(queue.charged.clone());
+pub fn queue_status(m: &mut Model, effects: &mut Vec<Effect>) {
+    if !std::mem::take(&mut m.usage_stale) {
+        return;
+    }
+    for (at, allocated) in m.queue_usage().into_iter().enumerate() {
+        let queue = &mut m.queues[at];
+        if queue.exists && queue.allocated_written.as_ref() != Some(&allocated) {
+            let removed = queue.write_allocated(allocated.clone());
             effects.push(Effect::QueueStatus {
-                queue: id,
-                allocated: queue.charged.clone(),
+                queue: QueueId::from_index(at),
+                allocated,
+                removed,
             });
         }
     }

@@ -8,8 +8,10 @@ use crate::explain::{AdmissionReason, FitReason, Invalid, Reasons};
 use crate::ids::{JobId, NodeId, QueueId, TaskId};
 use crate::model::Model;
 use crate::model::class::Class;
+use crate::model::delta::Delta;
 use crate::plugin::{Domain, EvictionKind, NormScore, POINTS, Plugin, Point, Related, Vote};
 use crate::plugins;
+use crate::plugins::predicates::volumes::binding::{ClaimKey, Source};
 use std::cmp::Ordering;
 
 /// The configured plugins.
@@ -68,6 +70,11 @@ impl Plugins {
     /// Opens every plugin for a cycle.
     pub fn open(&mut self, m: &Model, now: i64) {
         self.list.iter_mut().for_each(|plugin| plugin.open(m, now));
+    }
+
+    /// Writes what plugins have decided and no object shows yet into an object of a snapshot.
+    pub fn show(&self, m: &Model, object: &mut Delta) {
+        self.list.iter().for_each(|plugin| plugin.show(m, object));
     }
 
     fn walk(&self, point: Point) -> impl Iterator<Item = &dyn Plugin> {
@@ -330,6 +337,12 @@ impl Plugins {
             .try_for_each(|p| p.allocatable(m, queue, task))
     }
 
+    /// All plugins let the queue use what a missing member of a gang that lost a part requests.
+    pub fn completable(&self, m: &Model, queue: QueueId, task: TaskId) -> Result<(), AdmissionReason> {
+        self.walk(Point::Allocatable)
+            .try_for_each(|p| p.completable(m, queue, task))
+    }
+
     /// All plugins find the job ready.
     pub fn job_ready(&self, m: &Model, job: JobId) -> bool {
         self.walk(Point::JobReady).all(|p| p.job_ready(m, job))
@@ -436,6 +449,14 @@ impl Plugins {
         self.list
             .iter()
             .flat_map(|plugin| plugin.invalid_queues(m))
+            .collect()
+    }
+
+    /// How the waiting claims of a placed task are to be served, before it is bound.
+    pub fn claim_sources(&self, m: &Model, task: TaskId) -> Vec<(ClaimKey, Source)> {
+        self.list
+            .iter()
+            .flat_map(|plugin| plugin.claim_sources(m, task))
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! What a cycle decided, for an executor to carry out. Deciding and doing are different types.
 
 use crate::explain::JobReport;
-use crate::ids::{JobId, NodeId, QueueId, TaskId};
+use crate::ids::{DimId, JobId, NodeId, QueueId, TaskId};
 use crate::model::job::{Condition, Phase};
 use crate::plugin::EvictionKind;
 use crate::resource::Resource;
@@ -46,15 +46,17 @@ pub enum Effect {
         reason: &'static str,
         /// The cause in words.
         message: Arc<str>,
-        /// The node that room is being made on.
-        nominated: Option<NodeId>,
+        /// What to do about `status.nominatedNodeName`.
+        nominated: Nomination,
     },
     /// Write what a queue uses.
     QueueStatus {
         /// The queue.
         queue: QueueId,
-        /// Requests of its tasks in the allocated states.
+        /// Requests of its tasks in the allocated states, those of the queues below it included.
         allocated: Resource,
+        /// What the queue's status last named and `allocated` does not: to be taken out.
+        removed: Vec<DimId>,
     },
     /// Tell a PodGroup's users something.
     GroupEvent {
@@ -67,6 +69,18 @@ pub enum Effect {
         /// What to tell.
         message: String,
     },
+}
+
+/// What becomes of the node that is written down as being freed for a pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nomination {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// Room is being made on this node.
+    Set(NodeId),
+    /// The room is gone, or the pod has found another.
+    Clear,
 }
 
 /// The outcome of a cycle.

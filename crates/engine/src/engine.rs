@@ -5,9 +5,13 @@ use crate::close;
 use crate::config::SchedulerConf;
 use crate::dispatch::{Plugins, Unavailable};
 use crate::effect::{Cycle, Effect};
+use crate::export::{self, Snapshot};
+use crate::ids::TaskId;
 use crate::model::delta::Delta;
+use crate::model::kind::Kind;
 use crate::model::{Model, SchedulerNames};
 use crate::placer::Placer;
+use crate::plugins::predicates::volumes::binding::{ClaimKey, Source};
 use crate::session::Session;
 use volcano_api::time::Time;
 
@@ -59,6 +63,33 @@ impl Engine {
         &self.model
     }
 
+    /// How each waiting claim of a task that was just placed is to be served: what is to be written before it is bound.
+    pub fn claim_sources(&self, task: TaskId) -> Vec<(ClaimKey, Source)> {
+        if self.model.class_of(task).claims.is_empty() {
+            return Vec::new();
+        }
+        self.plugins.claim_sources(&self.model, task)
+    }
+
+    /// Namespace (empty for a kind without one) and name of every object of a kind that the engine knows, sorted. What
+    /// a new list of the kind lacks is gone: [`Delta::gone`].
+    pub fn names(&self, kind: Kind) -> Vec<(String, String)> {
+        self.model.names(kind)
+    }
+
+    /// The cluster as the engine believes it to be, as objects: see [`export`](crate::export).
+    pub fn objects(&self) -> impl Iterator<Item = Delta> + '_ {
+        export::objects(&self.model).map(|mut object| {
+            self.plugins.show(&self.model, &mut object);
+            object
+        })
+    }
+
+    /// A snapshot to replay the cycle at `now` from; `conf` is the text of the engine's configuration.
+    pub fn snapshot<'a>(&'a self, conf: &'a str, now: Time) -> Snapshot<'a> {
+        Snapshot::new(self, conf, now)
+    }
+
     /// Runs one cycle: opens the plugins, runs the configured actions in order, reports. `probe` is told the name of
     /// each step as it ends, for those who have a clock.
     pub fn cycle(&mut self, now: Time, probe: &mut dyn FnMut(&str)) -> Cycle {
@@ -81,7 +112,7 @@ impl Engine {
             probe(action);
         }
         let gang = conf.plugin("gang").is_some();
-        let queues = close::report(&mut ssn, &changed, gang);
+        close::report(&mut ssn, &changed, gang, now);
         let pipelined = ssn
             .pipelined()
             .into_iter()
@@ -91,7 +122,7 @@ impl Engine {
         let mut effects = std::mem::take(&mut ssn.effects);
         let reports = std::mem::take(&mut ssn.reports);
         drop(ssn);
-        close::queue_status(model, queues, &mut effects);
+        close::queue_status(model, &mut effects);
         let evicted = effects.iter().filter_map(|effect| match effect {
             Effect::Evict { task, .. } => Some(*task),
             _ => None,

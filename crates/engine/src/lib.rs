@@ -12,6 +12,7 @@ pub mod dispatch;
 pub mod effect;
 mod engine;
 pub mod explain;
+pub mod export;
 pub mod ids;
 pub mod intern;
 pub mod model;

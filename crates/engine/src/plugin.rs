@@ -11,6 +11,8 @@ use crate::explain::{AdmissionReason, FitReason, Invalid, Reasons};
 use crate::ids::{JobId, NodeId, QueueId, TaskId};
 use crate::model::Model;
 use crate::model::class::Class;
+use crate::model::delta::Delta;
+use crate::plugins::predicates::volumes::binding::{ClaimKey, Source};
 use std::cmp::Ordering;
 
 /// An extension point.
@@ -132,6 +134,11 @@ pub trait Plugin: Send {
     /// A cycle begins: computes what its rules need. `now` is in microseconds since 1970.
     fn open(&mut self, m: &Model, now: i64) {}
 
+    /// How the waiting claims of a placed task are to be served, before it is bound.
+    fn claim_sources(&self, m: &Model, task: TaskId) -> Vec<(ClaimKey, Source)> {
+        Vec::new()
+    }
+
     /// Which queue is served first.
     fn queue_order(&self, m: &Model, a: QueueId, b: QueueId) -> Ordering {
         Ordering::Equal
@@ -229,6 +236,12 @@ pub trait Plugin: Send {
         Ok(())
     }
 
+    /// The queue may use what a missing member of a gang that lost a part requests. Unless a plugin says otherwise, as
+    /// any other task.
+    fn completable(&self, m: &Model, queue: QueueId, task: TaskId) -> Result<(), AdmissionReason> {
+        self.allocatable(m, queue, task)
+    }
+
     /// The job may start.
     fn job_ready(&self, m: &Model, job: JobId) -> bool {
         true
@@ -286,6 +299,9 @@ pub trait Plugin: Send {
     fn invalid_queues(&self, m: &Model) -> Vec<(QueueId, std::sync::Arc<str>)> {
         Vec::new()
     }
+
+    /// A snapshot is taken: writes what it has decided and no object shows yet into an object of the snapshot.
+    fn show(&self, m: &Model, object: &mut Delta) {}
 
     /// A task was charged to its job and queue (allocated, pipelined, or an eviction undone).
     fn on_allocate(&mut self, m: &Model, task: TaskId) {}

@@ -262,17 +262,23 @@ impl Resource {
     }
 
     /// Adds a part to a running sum. Sums wrap around rather than saturate: taking the part out again restores the
-    /// sum whatever absurd amounts an object may name.
+    /// sum whatever absurd amounts an object may name. A sum names the scalars that are not zero, so that it depends on
+    /// its parts alone and not on the order in which they came and went.
     #[inline]
     pub fn add_to_sum(&mut self, part: &Resource) {
         self.combine(part, i64::wrapping_add);
+        self.forget_zeros();
     }
 
-    /// Takes a part out of a running sum: scalars that reach zero are no longer named, so that the sum is the
-    /// same value as before the part was added.
+    /// Takes a part out of a running sum.
     #[inline]
     pub fn sub_from_sum(&mut self, part: &Resource) {
         self.combine(part, i64::wrapping_sub);
+        self.forget_zeros();
+    }
+
+    #[inline]
+    fn forget_zeros(&mut self) {
         if self.scalars.iter().any(|s| s.1 == 0) {
             self.scalars.retain(|s| s.1 != 0);
         }

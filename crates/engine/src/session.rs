@@ -3,10 +3,11 @@
 //! ```text
 //! checkpoint --- allocate / pipeline / evict ... ---+-- commit    -> effects (a gang's binds are one effect)
 //!                                                   +-- rollback  -> every sum as it was
-//!                                                   +-- (neither) -> stays applied, undone when the cycle closes
+//!                                                   +-- hold      -> stays applied, undone when the cycle closes
 //! ```
 //!
-//! The third way is how a gang that waits for others to leave holds its place for the rest of the cycle.
+//! The third way is how a gang that waits for others to leave, or one that lost a part, keeps its places from others
+//! for the rest of the cycle. Should the gang become whole after all, its held places are committed with the others.
 
 use crate::dispatch::Plugins;
 use crate::effect::Effect;
@@ -17,7 +18,7 @@ use crate::model::accounting::Place;
 use crate::model::status::Status;
 use crate::placer::Placer;
 use crate::plugin::EvictionKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A position in the log of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +65,8 @@ pub struct Session<'a> {
     /// What was found out so far.
     pub reports: BTreeMap<JobId, JobReport>,
     log: Vec<Entry>,
+    /// Jobs with placements on idle resources that are held.
+    held: BTreeSet<JobId>,
 }
 
 impl<'a> Session<'a> {
@@ -77,6 +80,7 @@ impl<'a> Session<'a> {
             effects: Vec::new(),
             reports: BTreeMap::new(),
             log: Vec::new(),
+            held: BTreeSet::new(),
         }
     }
 
@@ -200,9 +204,41 @@ impl<'a> Session<'a> {
         self.report(job).attempts.insert(entry.task, attempt);
     }
 
+    /// Leaves everything since a checkpoint applied until the cycle closes, without anything being decided.
+    pub fn hold(&mut self, checkpoint: Checkpoint) {
+        let kept = self.log[checkpoint.0..].iter();
+        let kept = kept.filter(|entry| entry.operation == Operation::Allocate);
+        self.held
+            .extend(kept.filter_map(|entry| self.m.task(entry.task).job));
+    }
+
+    /// Puts what jobs hold in front of the placements that make them whole: a gang is bound in one piece.
+    fn with_held(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        if self.held.is_empty() {
+            return entries;
+        }
+        let m = &*self.m;
+        let job_of = |entry: &Entry| match entry.operation {
+            Operation::Allocate => m.task(entry.task).job,
+            _ => None,
+        };
+        let placed: BTreeSet<JobId> = entries.iter().filter_map(job_of).collect();
+        let whole: BTreeSet<JobId> = self.held.intersection(&placed).copied().collect();
+        if whole.is_empty() {
+            return entries;
+        }
+        let held = |entry: &Entry| job_of(entry).is_some_and(|job| whole.contains(&job));
+        let (mut all, rest): (Vec<Entry>, Vec<Entry>) = self.log.iter().partition(|entry| held(entry));
+        self.log = rest;
+        self.held.retain(|job| !whole.contains(job));
+        all.extend(entries);
+        all
+    }
+
     /// Makes everything since a checkpoint final. Pipelined tasks stay in place until the cycle closes.
     pub fn commit(&mut self, checkpoint: Checkpoint) {
         let entries = self.log.split_off(checkpoint.0);
+        let entries = self.with_held(entries);
         if cfg!(debug_assertions) {
             self.check_evictions(&entries);
         }
@@ -275,5 +311,57 @@ impl<'a> Session<'a> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{SchedulerConf, catalog};
+    use crate::plugins::fixture::Fixture;
+    use serde_json::json;
+
+    /// Lets a gang of two hold one place; then `rest` goes on.
+    fn with_one_held(rest: impl FnOnce(&mut Session<'_>, [TaskId; 2], NodeId)) -> Fixture {
+        let mut f = Fixture::new();
+        f.node("n", json!({"cpu": "4", "pods": "10"}));
+        f.group("g", json!({"spec": {"minMember": 2}}));
+        let tasks = ["p0", "p1"].map(|name| f.pod(name, "g", json!({"cpu": "1"}), json!({})));
+        let node = f.node_id("n");
+        let text = "actions: allocate\ntiers: [{plugins: [{name: gang}]}]";
+        let conf = SchedulerConf::parse(text, catalog::PLANNED_PLUGINS, catalog::ACTIONS).unwrap();
+        let (mut plugins, _) = Plugins::build(&conf);
+        let mut placer = Placer::default();
+        let mut ssn = Session::new(&mut f.m, &mut plugins, &mut placer, false);
+        let checkpoint = ssn.checkpoint();
+        ssn.allocate(tasks[0], node);
+        ssn.hold(checkpoint);
+        rest(&mut ssn, tasks, node);
+        drop(ssn);
+        f
+    }
+
+    fn states(f: &Fixture) -> Vec<Status> {
+        let tasks = &f.m.job(f.job_id("g")).tasks;
+        tasks.iter().map(|&task| f.m.task(task).status).collect()
+    }
+
+    #[test]
+    fn a_held_place_is_given_back_when_the_cycle_closes() {
+        let f = with_one_held(|ssn, _, _| assert_eq!(ssn.effects, []));
+        assert_eq!(states(&f), [Status::Pending; 2]);
+    }
+
+    #[test]
+    fn what_a_gang_holds_is_bound_with_what_makes_it_whole() {
+        let f = with_one_held(|ssn, tasks, node| {
+            let checkpoint = ssn.checkpoint();
+            ssn.allocate(tasks[1], node);
+            ssn.commit(checkpoint);
+            let job = ssn.m.task(tasks[0]).job.expect("both are of one job");
+            let binds = tasks.map(|task| (task, node)).to_vec();
+            assert_eq!(ssn.effects, [Effect::Bind { job, binds }]);
+        });
+        assert_eq!(states(&f), [Status::Binding; 2]);
     }
 }

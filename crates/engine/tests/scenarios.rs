@@ -32,8 +32,8 @@ macro_rules! files {
 }
 
 files! {
-    affinity, allocate, backfill, binpack, capacity, classes, conformance, drf, enqueue, gang, hierarchy, messages,
-    nodeorder, overcommit, predicates, preempt, priority, proportion, reclaim, sla, subgroups, volumes,
+    affinity, allocate, backfill, binpack, broken, capacity, classes, conformance, drf, enqueue, gang, hierarchy, messages,
+    nodeorder, overcommit, predicates, preempt, priority, proportion, reclaim, schedulers, sla, subgroups, volumes, writes,
 }
 
 #[test]

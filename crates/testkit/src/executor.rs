@@ -133,6 +133,8 @@ fn written(condition: &Condition) -> PodGroupCondition {
         },
         reason: condition.reason.to_string(),
         message: condition.message.to_string(),
+        last_transition_time: Some(condition.since),
+        transition_id: condition.cycle.to_string(),
         ..PodGroupCondition::default()
     }
 }

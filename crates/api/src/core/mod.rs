@@ -71,7 +71,8 @@ pub use pod::{
     PodVolume, PodVolumeClaim, ResourceRequirements, Toleration,
 };
 pub use pod_requests::{
-    NONZERO_MEMORY_BYTES, NONZERO_MILLI_CPU, is_resize_infeasible, pod_nonzero, pod_requests,
+    NONZERO_MEMORY_BYTES, NONZERO_MILLI_CPU, RESIZE_INFEASIBLE, is_resize_infeasible, pod_nonzero,
+    pod_requests,
 };
 pub use priority_class::PriorityClass;
 pub use resource_quota::{ResourceQuota, ResourceQuotaSpec, ResourceQuotaStatus};

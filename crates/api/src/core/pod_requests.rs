@@ -14,6 +14,9 @@ pub const NONZERO_MILLI_CPU: i64 = 100;
 /// Memory that is assumed for a container that asks for none, in bytes, when nodes are scored.
 pub const NONZERO_MEMORY_BYTES: i64 = 200 * 1024 * 1024;
 
+/// The word for a resize that the node can never grant.
+pub const RESIZE_INFEASIBLE: &str = "Infeasible";
+
 const CPU: &str = "cpu";
 const MEMORY: &str = "memory";
 
@@ -55,8 +58,8 @@ pub fn is_resize_infeasible(pod: &Pod) -> bool {
         .iter()
         .find(|condition| condition.kind == "PodResizePending")
     {
-        Some(condition) => condition.reason == "Infeasible",
-        None => pod.status.resize == "Infeasible",
+        Some(condition) => condition.reason == RESIZE_INFEASIBLE,
+        None => pod.status.resize == RESIZE_INFEASIBLE,
     }
 }
 

@@ -104,6 +104,10 @@ pub const SCHEDULING_PRIORITY_REASON: &str = "volcano.sh/scheduling-priority-rea
 /// Pod: when it gave it.
 pub const SCHEDULING_PRIORITY_TIMESTAMP: &str = "volcano.sh/scheduling-priority-timestamp";
 
+// Other tools.
+/// Any object: a copy of itself that `kubectl apply` keeps.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 // Colocation and the node agent.
 /// Pod: the ColocationConfiguration that applies.
 pub const COLOCATION_CONFIG_NAME: &str = "volcano.sh/colocation-config-name";
@@ -145,3 +149,9 @@ pub const OVERSUBSCRIPTION_EVICTING_MEMORY_HIGH_WATERMARK: &str =
 /// The same, older spelling: node: memory use in percent below which it stops.
 pub const OVERSUBSCRIPTION_EVICTING_MEMORY_LOW_WATERMARK: &str =
     "volcano.sh/oversubscription-evicting-memory-low-watermark";
+
+// Volumes; Kubernetes' own.
+/// PersistentVolumeClaim: the node that a volume is to be made for.
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// PersistentVolume: `yes` when its claim was chosen for it by a program and not by its owner.
+pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";

@@ -1,11 +1,13 @@
 //! `allocate`: places gangs on idle resources, whole or not at all.
 //!
-//! 1. Take the first queue, unless it uses more than its share.
-//! 2. Take its first job.
-//! 3. Place its tasks until it is ready.
-//! 4. Commit, or hold the place while others leave, or undo.
-//! 5. Look at the order of queues again.
+//! 1. Serve those with a first claim (see `claims`).
+//! 2. Take the first queue, unless it uses more than its share.
+//! 3. Take its first job.
+//! 4. Place its tasks until it is ready.
+//! 5. Commit, or hold the place while others leave, or undo.
+//! 6. Look at the order of queues again.
 
+use super::claims::{has_first_claim, is_broken, place_first_claims};
 use super::{choose, is_valid, pending_tasks};
 use crate::explain::{FitError, Invalid};
 use crate::ids::{JobId, QueueId, TaskId};
@@ -17,14 +19,16 @@ use crate::placer::{Candidates, Choice};
 use crate::session::Session;
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use volcano_api::scheduling::NetworkTopologyMode;
 
 /// The tasks of a job that are left to place, by sub-job, next one last.
-struct Worksheet {
-    job: JobId,
-    parts: Vec<(u32, Vec<TaskId>)>,
+pub(super) struct Worksheet {
+    pub job: JobId,
+    pub parts: Vec<(u32, Vec<TaskId>)>,
+    /// Sub-jobs that have to become whole for their group's minimum.
+    pub required: BTreeSet<u32>,
 }
 
 /// What came of an attempt at a job.
@@ -41,16 +45,13 @@ enum Outcome {
 /// Places what can be placed.
 pub fn run(ssn: &mut Session<'_>) {
     let jobs = eligible_jobs(ssn);
-    let (first, others): (Vec<_>, Vec<_>) = jobs
-        .into_iter()
-        .partition(|&job| is_broken(ssn.m, job) || has_nominated(ssn.m, job));
-    place_first_claims(ssn, first);
+    let (first, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|&job| has_first_claim(ssn, job));
+    let mut sheets = place_first_claims(ssn, first);
+    sheets.extend(others.into_iter().map(|job| worksheet(ssn, job)));
     let mut queues: BTreeMap<QueueId, JobHeap> = BTreeMap::new();
-    for job in others {
-        let sheet = worksheet(ssn, job);
-        if !sheet.parts.is_empty() {
-            queues.entry(ssn.m.job(job).queue).or_default().sheets.push(sheet);
-        }
+    for sheet in sheets.into_iter().filter(|sheet| !sheet.parts.is_empty()) {
+        let queue = ssn.m.job(sheet.job).queue;
+        queues.entry(queue).or_default().sheets.push(sheet);
     }
     for heap in queues.values_mut() {
         heap.sort(ssn);
@@ -73,37 +74,6 @@ pub fn run(ssn: &mut Session<'_>) {
                 queues.swap_remove(at);
             }
             Err(()) => {}
-        }
-    }
-}
-
-/// Room was made for one of its tasks, in an earlier cycle and at the cost of others.
-fn has_nominated(m: &Model, job: JobId) -> bool {
-    let tasks = m.job(job).tasks.iter().map(|&task| m.task(task));
-    tasks
-        .filter(|task| task.status == Status::Pending)
-        .any(|task| task.nominated.is_some())
-}
-
-/// Some of its gang has a place and some has lost it: after a failed bind, a crash, or the loss of a node or pod.
-fn is_broken(m: &Model, job: JobId) -> bool {
-    let job = m.job(job);
-    job.counts.ready() > 0 && !job.is_ready()
-}
-
-/// Jobs with a first claim on what is free: those that others had to leave for, then gangs that lost a part and hold
-/// the rest of their resources in vain. The former go first, or a gang would take back what it was evicted from.
-fn place_first_claims(ssn: &mut Session<'_>, mut jobs: Vec<JobId>) {
-    jobs.sort_by(|&a, &b| {
-        let nominated = |job| !has_nominated(ssn.m, job);
-        nominated(a)
-            .cmp(&nominated(b))
-            .then_with(|| ssn.plugins.job_order(ssn.m, a, b))
-    });
-    for job in jobs {
-        let mut sheet = Some(worksheet(ssn, job)).filter(|sheet| !sheet.parts.is_empty());
-        while let Some(left) = sheet.take() {
-            sheet = place_job(ssn, left).unwrap_or(None);
         }
     }
 }
@@ -154,7 +124,7 @@ pub(super) fn needs_unavailable_topology(m: &Model, job: JobId) -> bool {
         .any(|t| t.mode != NetworkTopologyMode::Soft)
 }
 
-fn worksheet(ssn: &Session<'_>, job: JobId) -> Worksheet {
+pub(super) fn worksheet(ssn: &Session<'_>, job: JobId) -> Worksheet {
     let tasks = pending_tasks(ssn, job, |t| {
         let task = ssn.m.task(t);
         !task.best_effort && task.gate != Gate::Foreign
@@ -167,17 +137,30 @@ fn worksheet(ssn: &Session<'_>, job: JobId) -> Worksheet {
             None => parts.push((sub_job, vec![task])),
         }
     }
-    order_parts(ssn, job, &mut parts);
-    Worksheet { job, parts }
+    let required = order_parts(ssn, job, &mut parts);
+    Worksheet { job, parts, required }
 }
 
-/// Sub-jobs that are needed for the minimum of their group first, then by sub-job order; next one last.
-fn order_parts(ssn: &Session<'_>, job: JobId, parts: &mut [(u32, Vec<TaskId>)]) {
-    if parts.len() < 2 {
-        return;
+/// Sub-jobs that are needed for the minimum of their group first, then by sub-job order; next one last. Returns those
+/// that are needed.
+fn order_parts(ssn: &Session<'_>, job: JobId, parts: &mut [(u32, Vec<TaskId>)]) -> BTreeSet<u32> {
+    if !ssn.m.job(job).has_sub_groups() {
+        return BTreeSet::new();
     }
     let order = |a: u32, b: u32| ssn.plugins.sub_job_order(ssn.m, job, a, b);
     parts.sort_by(|a, b| order(a.0, b.0));
+    let required = required_parts(ssn, job, parts);
+    parts.sort_by(|a, b| {
+        required
+            .contains(&a.0)
+            .cmp(&required.contains(&b.0))
+            .then_with(|| order(b.0, a.0))
+    });
+    required
+}
+
+/// The sub-jobs that have to become whole, in the order given, as many as each group lacks of its minimum.
+fn required_parts(ssn: &Session<'_>, job: JobId, parts: &[(u32, Vec<TaskId>)]) -> BTreeSet<u32> {
     let info = ssn.m.job(job);
     let policies = info
         .group
@@ -191,7 +174,7 @@ fn order_parts(ssn: &Session<'_>, job: JobId, parts: &mut [(u32, Vec<TaskId>)]) 
             missing[usize::from(policy)] = missing[usize::from(policy)].saturating_sub(1);
         }
     }
-    let mut required: FxHashSet<u32> = FxHashSet::default();
+    let mut required: BTreeSet<u32> = BTreeSet::new();
     for (at, _) in parts.iter() {
         let policy = info.sub_jobs[*at as usize].policy;
         if let Some(left) = policy
@@ -203,16 +186,11 @@ fn order_parts(ssn: &Session<'_>, job: JobId, parts: &mut [(u32, Vec<TaskId>)]) 
             required.insert(*at);
         }
     }
-    parts.sort_by(|a, b| {
-        required
-            .contains(&a.0)
-            .cmp(&required.contains(&b.0))
-            .then_with(|| order(b.0, a.0))
-    });
+    required
 }
 
 /// Tries a job. `Ok` with what is left to place of it, `Err` when it got nothing.
-fn place_job(ssn: &mut Session<'_>, mut sheet: Worksheet) -> Result<Option<Worksheet>, ()> {
+pub(super) fn place_job(ssn: &mut Session<'_>, mut sheet: Worksheet) -> Result<Option<Worksheet>, ()> {
     let checkpoint = ssn.checkpoint();
     let outcome = if ssn.m.job(sheet.job).has_sub_groups() {
         place_parts(ssn, &mut sheet)
@@ -227,7 +205,10 @@ fn place_job(ssn: &mut Session<'_>, mut sheet: Worksheet) -> Result<Option<Works
             ssn.commit(checkpoint);
             Ok(Some(sheet).filter(|s| placed && !s.parts.is_empty()))
         }
-        Outcome::Ready | Outcome::Held => Ok(None),
+        Outcome::Ready | Outcome::Held => {
+            ssn.hold(checkpoint);
+            Ok(None)
+        }
         Outcome::Failed => {
             ssn.rollback(checkpoint);
             Err(())
@@ -252,7 +233,7 @@ fn place_parts(ssn: &mut Session<'_>, sheet: &mut Worksheet) -> Outcome {
         }
     }
     sheet.parts.append(&mut left_over);
-    order_parts(ssn, sheet.job, &mut sheet.parts);
+    sheet.required = order_parts(ssn, sheet.job, &mut sheet.parts);
     if !ssn.changed_since(checkpoint) {
         Outcome::Failed
     } else if ssn.plugins.job_ready(ssn.m, sheet.job) {
@@ -275,8 +256,14 @@ fn place_tasks(
     let checkpoint = ssn.checkpoint();
     let queue = ssn.m.job(job).queue;
     let mut failed_roles = failed_roles(ssn, job, sub_job);
+    let broken = is_broken(ssn, job);
     while let Some(task) = tasks.pop() {
-        if let Err(reason) = ssn.plugins.allocatable(ssn.m, queue, task) {
+        let may_use = if broken {
+            ssn.plugins.completable(ssn.m, queue, task)
+        } else {
+            ssn.plugins.allocatable(ssn.m, queue, task)
+        };
+        if let Err(reason) = may_use {
             ssn.report(job).queue_full = Some(reason);
             continue;
         }
@@ -293,8 +280,7 @@ fn place_tasks(
             continue;
         }
         match choose(ssn, task, candidates) {
-            Ok(Choice { node, idle: true }) => ssn.allocate(task, node),
-            Ok(Choice { node, idle: false }) => ssn.pipeline(task, node, false),
+            Ok(choice) => place(ssn, task, choice),
             Err(error) => {
                 ssn.report(job).misfit(task, error);
                 failed_roles.extend(ssn.m.task(task).role);
@@ -315,6 +301,14 @@ fn place_tasks(
     } else {
         ssn.rollback(checkpoint);
         Outcome::Failed
+    }
+}
+
+/// Puts a task where it was found to fit.
+pub(super) fn place(ssn: &mut Session<'_>, task: TaskId, choice: Choice) {
+    match choice {
+        Choice { node, idle: true } => ssn.allocate(task, node),
+        Choice { node, idle: false } => ssn.pipeline(task, node, false),
     }
 }
 

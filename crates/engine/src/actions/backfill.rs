@@ -34,7 +34,9 @@ fn backfill_job(ssn: &mut Session<'_>, job: JobId) {
     }
     if ssn.plugins.job_ready(ssn.m, job) {
         ssn.commit(checkpoint);
-    } else if !ssn.plugins.job_pipelined(ssn.m, job) {
+    } else if ssn.plugins.job_pipelined(ssn.m, job) {
+        ssn.hold(checkpoint);
+    } else {
         ssn.rollback(checkpoint);
     }
 }

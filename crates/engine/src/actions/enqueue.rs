@@ -1,6 +1,7 @@
 //! `enqueue`: admits waiting jobs while there is room for their minimum.
 
 use super::ByQueue;
+use super::claims::is_broken;
 use crate::effect::Effect;
 use crate::explain::AdmissionReason;
 use crate::ids::JobId;
@@ -33,11 +34,15 @@ pub fn run(ssn: &mut Session<'_>) {
     }
 }
 
-/// A closed queue takes nothing, whatever the plugins say.
+/// A closed queue takes nothing, whatever the plugins say. A gang that lost a part was admitted before, and holds what is
+/// left of it: it is not asked for its minimum a second time.
 fn admit(ssn: &Session<'_>, job: JobId) -> Result<(), AdmissionReason> {
     let queue = ssn.m.job(job).queue;
     if !ssn.m.queue(queue).is_open() {
         return Err(AdmissionReason::QueueNotOpen(queue));
+    }
+    if is_broken(ssn, job) {
+        return Ok(());
     }
     ssn.plugins.job_enqueueable(ssn.m, job)
 }

@@ -2,6 +2,7 @@
 
 pub mod allocate;
 pub mod backfill;
+mod claims;
 pub mod enqueue;
 pub mod eviction;
 pub mod preempt;

@@ -153,11 +153,7 @@ fn may_preempt(ssn: &Session<'_>, task: TaskId) -> bool {
         return false;
     }
     let priority = ssn.m.task(task).priority;
-    !ssn.m.nodes[node]
-        .tasks
-        .iter()
-        .map(|&t| ssn.m.task(t))
-        .any(|t| t.status == Status::Releasing && t.evicting && t.priority < priority)
+    !ssn.m.leaving(node).any(|t| t.evicting && t.priority < priority)
 }
 
 fn make_room_on(ssn: &mut Session<'_>, task: TaskId, node: NodeId, scope: Scope) -> Option<Vec<TaskId>> {

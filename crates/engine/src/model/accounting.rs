@@ -56,6 +56,7 @@ impl Model {
             ..
         } = *task;
         task.status = Status::Binding;
+        task.nominated = None;
         let Some(job) = task.job else { return };
         let job = &mut self.jobs[job.index()];
         let role = role.map(|at| &mut job.roles[usize::from(at)].counts);
@@ -71,6 +72,7 @@ impl Model {
         if let Some(job) = self.task(id).job {
             let position = self.jobs[job.index()].tasks.len();
             self.jobs[job.index()].tasks.push(id);
+            self.jobs[job.index()].own_tasks += u32::from(self.task(id).mine);
             self.tasks[id.index()].position = u32::try_from(position).expect("fewer tasks than ids");
             self.gate(id, job, Side::Into);
         }
@@ -83,6 +85,7 @@ impl Model {
         if let Some(job) = self.task(id).job {
             self.gate(id, job, Side::OutOf);
             let position = self.task(id).position as usize;
+            self.jobs[job.index()].own_tasks -= u32::from(self.task(id).mine);
             let tasks = &mut self.jobs[job.index()].tasks;
             tasks.swap_remove(position);
             if let Some(&moved) = tasks.get(position) {
@@ -138,6 +141,7 @@ impl Model {
         }
         let (mut charged, mut pending) = (None, None);
         if let Some(queue) = queue {
+            self.usage_stale = true;
             (charged, pending) = (Some(&mut queue.charged), Some(&mut queue.pending));
         }
         let sums = [

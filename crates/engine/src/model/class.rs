@@ -9,10 +9,12 @@ use crate::intern::Interner;
 use crate::relations::PodRelations;
 use crate::resource::{Dims, LARGEST, PODS, Resource};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use volcano_api::core::{
     self, Affinity, Container, ContainerStatus, Labels, NodeSelector, NodeSelectorTerm, Pod, PodAffinityTerm,
-    PodSpec, PodVolume, ResourceList, ResourceRequirements, Toleration, TopologySpreadConstraint,
+    PodResourceClaim, PodSpec, PodStatus, PodVolume, ResourceList, ResourceRequirements, Toleration,
+    TopologySpreadConstraint,
 };
 
 /// A task class.
@@ -44,6 +46,9 @@ pub struct Class {
     pub resource_claims: usize,
     /// Rules between pods.
     pub relations: PodRelations,
+    /// What it is made of, from which its pods can be written down again: the text that it is interned by, shared with
+    /// the table of classes. It costs a pointer for each class, and nothing for each pod.
+    source: Arc<[u8]>,
 }
 
 /// A mounted claim.
@@ -229,7 +234,7 @@ impl NodeRule {
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     list: Vec<Class>,
-    by_key: FxHashMap<Box<[u8]>, ClassId>,
+    by_key: FxHashMap<Arc<[u8]>, ClassId>,
     buffer: Vec<u8>,
 }
 
@@ -252,7 +257,27 @@ struct Key<'a> {
     volumes: &'a [PodVolume],
     resource_claims: usize,
     resized: &'a [ContainerStatus],
-    resize: &'a str,
+    resized_init: &'a [ContainerStatus],
+    resize_infeasible: bool,
+}
+
+/// The part of a [`Key`] that makes a pod of the class. What is not here is of the pod itself: its namespace, name and
+/// labels.
+#[derive(Deserialize)]
+struct Template {
+    node_selector: Labels,
+    affinity: Option<Affinity>,
+    tolerations: Vec<Toleration>,
+    spread: Vec<TopologySpreadConstraint>,
+    containers: Vec<Container>,
+    init_containers: Vec<Container>,
+    resources: Option<ResourceRequirements>,
+    overhead: ResourceList,
+    volumes: Vec<PodVolume>,
+    resource_claims: usize,
+    resized: Vec<ContainerStatus>,
+    resized_init: Vec<ContainerStatus>,
+    resize_infeasible: bool,
 }
 
 impl Classes {
@@ -292,7 +317,8 @@ impl Classes {
             volumes: &spec.volumes,
             resource_claims: spec.resource_claims.len(),
             resized: &pod.status.container_statuses,
-            resize: &pod.status.resize,
+            resized_init: &pod.status.init_container_statuses,
+            resize_infeasible: core::is_resize_infeasible(pod),
         };
         self.buffer.clear();
         serde_json::to_writer(&mut self.buffer, &key).expect("a class key is plain data");
@@ -300,8 +326,9 @@ impl Classes {
             return (id, false);
         }
         let id = ClassId::from_index(self.list.len());
-        self.list.push(Class::build(pod, strings, dims));
-        self.by_key.insert(self.buffer.as_slice().into(), id);
+        let source: Arc<[u8]> = self.buffer.as_slice().into();
+        self.list.push(Class::build(pod, source.clone(), strings, dims));
+        self.by_key.insert(source, id);
         (id, true)
     }
 
@@ -357,7 +384,39 @@ impl Class {
         hard.all(|taint| self.tolerations.iter().any(|t| t.tolerates(taint)))
     }
 
-    fn build(pod: &Pod, strings: &mut Interner, dims: &mut Dims) -> Class {
+    /// A pod of the class: everything that makes the class, and nothing else.
+    pub(crate) fn template(&self) -> Pod {
+        let template: Template = serde_json::from_slice(&self.source).expect("written from these types");
+        let infeasible = if template.resize_infeasible {
+            core::RESIZE_INFEASIBLE
+        } else {
+            ""
+        };
+        Pod {
+            spec: PodSpec {
+                node_selector: template.node_selector,
+                affinity: template.affinity,
+                tolerations: template.tolerations,
+                topology_spread_constraints: template.spread,
+                containers: template.containers,
+                init_containers: template.init_containers,
+                resources: template.resources,
+                overhead: template.overhead,
+                volumes: template.volumes,
+                resource_claims: vec![PodResourceClaim::default(); template.resource_claims],
+                ..PodSpec::default()
+            },
+            status: PodStatus {
+                container_statuses: template.resized,
+                init_container_statuses: template.resized_init,
+                resize: infeasible.to_owned(),
+                ..PodStatus::default()
+            },
+            ..Pod::default()
+        }
+    }
+
+    fn build(pod: &Pod, source: Arc<[u8]>, strings: &mut Interner, dims: &mut Dims) -> Class {
         let spec = &pod.spec;
         let mut request = dims.vector(&core::pod_requests(pod));
         request.for_each_mut(|_, value| *value = (*value).max(0));
@@ -420,6 +479,7 @@ impl Class {
             has_own_claims: has_own_claims(spec),
             resource_claims: spec.resource_claims.len(),
             relations: PodRelations::default(),
+            source,
         }
     }
 }

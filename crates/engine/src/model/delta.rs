@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::cluster::PriorityValue;
-use crate::ids::Sym;
+use crate::ids::{JobId, Sym};
 use volcano_api::core::{self, Labels, Pod};
 use volcano_api::scheduling::{self, PodGroup};
 use volcano_api::topology::HyperNode;
@@ -34,6 +34,9 @@ pub enum Delta {
         name: String,
     },
     Namespace(core::Namespace),
+    NamespaceGone {
+        name: String,
+    },
     Claim(Box<core::PersistentVolumeClaim>),
     ClaimGone {
         namespace: String,
@@ -65,15 +68,18 @@ pub enum Delta {
     HyperNodeGone {
         name: String,
     },
-    /// The executor could not bind a pod: it waits again.
+    /// The executor could not bind a pod: it waits again. An answer about an incarnation of the name that is no
+    /// longer there changes nothing; an empty `uid` is about whichever is there.
     BindFailed {
         namespace: String,
         name: String,
+        uid: String,
     },
-    /// The executor could not evict a pod: it stays.
+    /// The executor could not evict a pod: it stays. The same holds for `uid`.
     EvictFailed {
         namespace: String,
         name: String,
+        uid: String,
     },
 }
 
@@ -87,7 +93,13 @@ impl Model {
             Delta::NodeGone { name } => self.remove_node(&name),
             Delta::PodGroup(group) => self.set_group(&group),
             Delta::PodGroupGone { namespace, name } => self.remove_group(&namespace, &name),
-            Delta::Queue(queue) => self.set_queue(&queue),
+            Delta::Queue(queue) => {
+                let is_new = self.find_queue(&queue.metadata.name).is_none();
+                self.set_queue(&queue);
+                if is_new {
+                    self.touch_jobs_of(&queue.metadata.name);
+                }
+            }
             Delta::QueueGone { name } => self.remove_queue(&name),
             Delta::PriorityClass(class) => {
                 let value = PriorityValue {
@@ -104,17 +116,9 @@ impl Model {
                 self.refresh_priorities();
             }
             Delta::Namespace(namespace) => {
-                let name = self.strings.intern(&namespace.metadata.name);
-                if self.cluster.namespaces.get(&name) != Some(&namespace.metadata.labels) {
-                    self.cluster.namespaces.insert(name, namespace.metadata.labels);
-                    if self
-                        .relations
-                        .resolve_namespaces(&self.cluster, &mut self.strings)
-                    {
-                        self.recount_relations();
-                    }
-                }
+                self.set_namespace(&namespace.metadata.name, Some(namespace.metadata.labels));
             }
+            Delta::NamespaceGone { name } => self.set_namespace(&name, None),
             Delta::HyperNode(hyper_node) => {
                 let name = hyper_node.metadata.name.as_str().into();
                 self.cluster.hyper_nodes.insert(name, *hyper_node);
@@ -140,9 +144,37 @@ impl Model {
                 let key = (self.strings.intern(&namespace), name.into());
                 self.cluster.budgets.remove(&key);
             }
-            Delta::BindFailed { namespace, name } => self.undo_bind(&namespace, &name),
-            Delta::EvictFailed { namespace, name } => self.undo_eviction(&namespace, &name),
+            Delta::BindFailed { namespace, name, uid } => self.undo_bind(&namespace, &name, &uid),
+            Delta::EvictFailed { namespace, name, uid } => self.undo_eviction(&namespace, &name, &uid),
             storage => self.set_storage(storage),
+        }
+    }
+
+    /// A queue has come to be: its jobs take part in cycles from now on.
+    fn touch_jobs_of(&mut self, queue: &str) {
+        let Some(queue) = self.find_queue(queue) else {
+            return;
+        };
+        let of_queue = |id: &JobId| self.job(*id).queue == queue;
+        let jobs: Vec<JobId> = self.group_ids().filter(of_queue).collect();
+        jobs.into_iter().for_each(|job| self.touch(job));
+    }
+
+    /// Takes in the labels of a namespace; `None` when it is gone.
+    fn set_namespace(&mut self, name: &str, labels: Option<Labels>) {
+        let name = self.strings.intern(name);
+        if self.cluster.namespaces.get(&name) == labels.as_ref() {
+            return;
+        }
+        match labels {
+            Some(labels) => self.cluster.namespaces.insert(name, labels),
+            None => self.cluster.namespaces.remove(&name),
+        };
+        if self
+            .relations
+            .resolve_namespaces(&self.cluster, &mut self.strings)
+        {
+            self.recount_relations();
         }
     }
 

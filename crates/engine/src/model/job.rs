@@ -6,6 +6,7 @@ use crate::resource::Resource;
 use std::sync::Arc;
 use volcano_api::meta::LabelSelector;
 use volcano_api::scheduling::{NetworkTopology, PodGroupPhase};
+use volcano_api::time::Time;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,10 @@ pub struct Job {
     pub sub_jobs: Vec<SubJob>,
     /// Tasks, in no order.
     pub tasks: Vec<TaskId>,
+    /// How many of them this scheduler places.
+    pub own_tasks: u32,
+    /// Pods that wait for another scheduler; they are no tasks.
+    pub foreign_pods: u32,
     /// Tasks by state.
     pub counts: Counts,
     /// Requests of tasks in the allocated states.
@@ -152,6 +157,10 @@ pub struct Condition {
     pub reason: Box<str>,
     /// The cause in words.
     pub message: Box<str>,
+    /// Since when the status is what it is.
+    pub since: Time,
+    /// The cycle that set the status.
+    pub cycle: Box<str>,
 }
 
 /// A role of a job: the tasks made from one pod template.
@@ -174,7 +183,7 @@ pub struct SubJob {
     pub policy: Option<u16>,
     /// Tasks that make it whole.
     pub min_available: i32,
-    /// Highest task priority, at least 0.
+    /// Highest task priority, at least 0, as of the last cycle's opening.
     pub priority: i32,
     /// First matched label value as a number, the tie-break of their order.
     pub match_index: i64,
@@ -214,6 +223,11 @@ impl Job {
     /// When its PodGroup was made.
     pub fn created(&self) -> i64 {
         self.group.as_ref().map_or(0, |g| g.created)
+    }
+
+    /// This scheduler serves it: some of its pods name it, or there are none yet and nobody else can be told.
+    pub fn is_ours(&self) -> bool {
+        self.own_tasks > 0 || (self.tasks.is_empty() && self.foreign_pods == 0)
     }
 
     /// Its PodGroup splits it into sub-groups.

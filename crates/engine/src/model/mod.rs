@@ -17,6 +17,7 @@ pub mod delta;
 pub mod hypernode;
 mod intake;
 pub mod job;
+pub mod kind;
 pub mod node;
 pub mod queue;
 pub mod status;
@@ -65,6 +66,8 @@ pub struct Model {
     pub default_queue: Sym,
     task_by_key: FxHashMap<(Sym, Box<str>), TaskId>,
     free_tasks: Vec<TaskId>,
+    /// Pods of PodGroups that wait for another scheduler.
+    foreign_pods: FxHashMap<(Sym, Box<str>), JobId>,
     job_by_key: FxHashMap<(Sym, Sym), JobId>,
     free_jobs: Vec<JobId>,
     queue_by_name: FxHashMap<Sym, QueueId>,
@@ -74,6 +77,8 @@ pub struct Model {
     pub(crate) evicted_now: u32,
     /// Jobs with something to decide: not admitted yet, or with pending tasks.
     waiting: BTreeSet<JobId>,
+    /// What queues use, or what is known of their statuses, may have changed since it was last compared.
+    pub(crate) usage_stale: bool,
 }
 
 /// Which pods this scheduler places.
@@ -105,12 +110,14 @@ impl Model {
             default_queue,
             task_by_key: FxHashMap::default(),
             free_tasks: Vec::new(),
+            foreign_pods: FxHashMap::default(),
             job_by_key: FxHashMap::default(),
             free_jobs: Vec::new(),
             queue_by_name: FxHashMap::default(),
             dirty: BTreeSet::new(),
             evicted_now: 0,
             waiting: BTreeSet::new(),
+            usage_stale: false,
         }
     }
 
@@ -209,23 +216,33 @@ impl Model {
         self.nodes.find(self.strings.get(name)?)
     }
 
-    /// Jobs that a cycle looks at: they have a PodGroup, an existing queue, and something to decide.
+    /// Tasks that are leaving a node.
+    pub fn leaving(&self, node: NodeId) -> impl Iterator<Item = &Task> + '_ {
+        let tasks = self.nodes[node].tasks.iter().map(|&task| self.task(task));
+        tasks.filter(|task| task.status == status::Status::Releasing)
+    }
+
+    /// Jobs that a cycle looks at: they take part in it and have something to decide.
     pub fn waiting_jobs(&self) -> impl Iterator<Item = JobId> + '_ {
         self.waiting.iter().copied().filter(|&id| self.in_session(id))
     }
 
-    /// A job takes part in a cycle when it has a PodGroup and its queue exists.
+    /// A job takes part in a cycle when it has a PodGroup, its queue exists, and it is not another scheduler's. The
+    /// latter's pods are neither placed nor evicted, and its PodGroup is not written to.
     pub fn in_session(&self, id: JobId) -> bool {
+        self.in_queue(id) && self.job(id).is_ours()
+    }
+
+    /// A job counts for its queue when it has a PodGroup and the queue exists, whichever scheduler serves it: a queue's
+    /// limits mean little when every scheduler knows only its own part.
+    pub fn in_queue(&self, id: JobId) -> bool {
         let job = self.job(id);
         job.live && job.group.is_some() && self.queue(job.queue).exists
     }
 
     /// All jobs that have a PodGroup, sorted by namespace and name.
     pub fn jobs_by_name(&self) -> Vec<JobId> {
-        let mut ids: Vec<_> = (0..self.jobs.len())
-            .map(JobId::from_index)
-            .filter(|&id| self.job(id).live && self.job(id).group.is_some())
-            .collect();
+        let mut ids: Vec<_> = self.group_ids().collect();
         ids.sort_by(|&a, &b| self.job(a).id.cmp(&self.job(b).id));
         ids
     }

@@ -1,6 +1,6 @@
 //! A queue and the running sums of its jobs.
 
-use crate::ids::Sym;
+use crate::ids::{DimId, Sym};
 use crate::resource::Resource;
 use volcano_api::scheduling;
 
@@ -47,6 +47,8 @@ pub struct Queue {
     pub elastic: Resource,
     /// `status.allocated` as last written or read; `None` before the first time.
     pub allocated_written: Option<Resource>,
+    /// `status.allocated` as the object last showed it: what is on its way does not show yet.
+    pub allocated_seen: Option<Resource>,
 }
 
 /// Whether a queue takes work.
@@ -98,7 +100,31 @@ impl Queue {
             inqueue: Resource::default(),
             elastic: Resource::default(),
             allocated_written: None,
+            allocated_seen: None,
         }
+    }
+
+    /// The object shows `shown` as its `status.allocated`. Neither what was written nor what was seen before: somebody
+    /// else wrote it, and it has to be put right.
+    pub(super) fn see_allocated(&mut self, shown: Option<Resource>) {
+        if shown != self.allocated_written && shown != self.allocated_seen {
+            self.allocated_written.clone_from(&shown);
+        }
+        self.allocated_seen = shown;
+    }
+
+    /// Takes over what is to be written as `status.allocated`; returns what its status last named and no longer does.
+    pub(crate) fn write_allocated(&mut self, allocated: Resource) -> Vec<DimId> {
+        let known = [self.allocated_written.as_ref(), self.allocated_seen.as_ref()];
+        let known = known.into_iter().flatten().flat_map(Resource::iter);
+        let mut removed: Vec<DimId> = known
+            .map(|(dim, _)| dim)
+            .filter(|&dim| allocated.find(dim).is_none())
+            .collect();
+        removed.sort_unstable();
+        removed.dedup();
+        self.allocated_written = Some(allocated);
+        removed
     }
 
     /// Takes new work.

@@ -127,6 +127,11 @@ impl Counts {
             + self.of(Status::Running)
     }
 
+    /// Tasks that were given their node for good, in this or an earlier cycle: Binding, Bound, Running.
+    pub fn placed(&self) -> u32 {
+        self.of(Status::Binding) + self.of(Status::Bound) + self.of(Status::Running)
+    }
+
     /// Tasks that count for a gang: allocated or succeeded.
     pub fn ready(&self) -> u32 {
         self.allocated() + self.of(Status::Succeeded)
@@ -135,6 +140,11 @@ impl Counts {
     /// Tasks that wait for resources being released.
     pub fn waiting(&self) -> u32 {
         self.of(Status::Pipelined)
+    }
+
+    /// How many of `minimum` neither have a place, nor need one, nor wait for one that others are leaving.
+    pub fn short_of(&self, minimum: u32) -> u32 {
+        minimum.saturating_sub(self.ready() + self.best_effort_pending + self.waiting())
     }
 
     /// Tasks that are or may become part of a gang.

@@ -1,8 +1,11 @@
 //! A pod, as far as scheduling decisions go.
 
+use super::intake::parse_bool;
 use super::status::Status;
 use crate::ids::{ClassId, JobId, NodeId, Sym};
 use std::sync::Arc;
+use volcano_api::core::Labels;
+use volcano_api::names::labels;
 
 /// A pod.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +46,14 @@ pub struct Task {
     pub evicted_now: bool,
     /// Its eviction was decided and handed to the executor; the pod object may not show it yet.
     pub evicting: bool,
+    /// It was given a node and could not be bound to it: its gang had its room, and has a first claim on it.
+    pub bind_failed: bool,
     /// Node that an earlier cycle made room on for this pod.
     pub nominated: Option<Sym>,
+    /// The same as last written or read.
+    pub nominated_written: Option<Sym>,
+    /// The same as the pod object last showed it: what is on its way does not show yet.
+    pub nominated_seen: Option<Sym>,
     /// May be evicted for others.
     pub preemptable: bool,
     /// Its preemption policy is `Never`.
@@ -57,7 +66,8 @@ pub struct Task {
     pub gate: Gate,
     /// When it started, microseconds since 1970.
     pub started: Option<i64>,
-    /// The `PodScheduled` condition that the API server has: reason and message.
+    /// The `PodScheduled` condition that the API server has or is about to have, reason and message: read at first sight,
+    /// and written here alone from then on.
     pub condition: Option<(Arc<str>, Arc<str>)>,
 }
 
@@ -78,4 +88,22 @@ impl Task {
     pub fn gated(&self) -> bool {
         self.gate != Gate::None
     }
+}
+
+/// A pod may be evicted for others; an annotation goes before a label, and a word that is no boolean forbids it.
+pub fn is_preemptable(annotations: &Labels, labels: &Labels) -> bool {
+    either(annotations, labels, labels::PREEMPTABLE).is_none_or(|text| parse_bool(text).unwrap_or(false))
+}
+
+/// The role that a pod names, likewise; empty for none.
+pub fn role_name<'a>(annotations: &'a Labels, labels: &'a Labels) -> &'a str {
+    either(annotations, labels, labels::TASK_SPEC).unwrap_or("")
+}
+
+fn either<'a>(first: &'a Labels, second: &'a Labels, key: &str) -> Option<&'a str> {
+    first
+        .get(key)
+        .or_else(|| second.get(key))
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
 }

@@ -88,6 +88,8 @@ impl Plugin for Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::delta::Delta;
+    use crate::model::kind::Kind;
     use crate::model::status::Status;
     use crate::plugins::fixture::{Fixture, conf};
     use serde_json::json;
@@ -137,13 +139,20 @@ mod tests {
             let overlay = json!({"metadata": {"labels": {"part": part}}, "spec": {"priority": priority}});
             f.pod(name, "j", json!({"cpu": "1"}), overlay);
         }
-        let (p, job) = (plugin(), f.job_id("j"));
+        let (p, job) = (f.open(plugin(), 0), f.job_id("j"));
         assert_eq!(p.sub_job_order(&f.m, job, 0, 1), Ordering::Greater);
         assert_eq!(p.sub_job_order(&f.m, job, 0, 2), Ordering::Equal);
         assert_eq!(
             p.sub_job_order(&f.m, job, 0, 99),
             Ordering::Equal,
             "no such sub-job"
+        );
+        f.m.apply(Delta::gone(Kind::Pod, "ns", "b"));
+        let p = f.open(p, 0);
+        assert_eq!(
+            p.sub_job_order(&f.m, job, 0, 1),
+            Ordering::Equal,
+            "its highest task is gone"
         );
     }
 

@@ -3,6 +3,7 @@
 
 use super::cluster::{Amounts, Cluster, State};
 use std::collections::BTreeMap;
+use volcano_engine::effect::Nomination;
 use volcano_engine::model::Model;
 use volcano_engine::plugin::EvictionKind;
 use volcano_engine::{Cycle, Effect};
@@ -60,17 +61,22 @@ impl Decisions {
                     message,
                     nominated,
                 } => {
-                    decisions.writes.push(format!(
-                        "{}: {reason} {message} {:?}",
-                        pod(*task),
-                        nominated.map(node)
-                    ));
-                }
-                Effect::QueueStatus { queue, allocated } => {
-                    let name = m.text(m.queue(*queue).name);
+                    let nominated = match nominated {
+                        Nomination::Set(at) => node(*at),
+                        other => format!("{other:?}"),
+                    };
                     decisions
                         .writes
-                        .push(format!("{name}: {:?}", m.dims.quantities(allocated)));
+                        .push(format!("{}: {reason} {message} {nominated}", pod(*task)));
+                }
+                Effect::QueueStatus {
+                    queue,
+                    allocated,
+                    removed,
+                } => {
+                    let name = m.text(m.queue(*queue).name);
+                    let amounts = m.dims.quantities(allocated);
+                    decisions.writes.push(format!("{name}: {amounts:?} {removed:?}"));
                 }
                 Effect::GroupEvent {
                     job: of,

@@ -1,5 +1,6 @@
 //! Random small clusters: numbers that shrink well, and the objects that they stand for.
 
+use super::read;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use volcano_api::time::Time;
@@ -485,10 +486,6 @@ fn make_roles_alike(pods: &mut [Pod]) {
             (pod.tolerates, pod.port) = (first.tolerates, first.port);
         }
     }
-}
-
-fn read<T: for<'a> serde::Deserialize<'a>>(value: Value) -> T {
-    serde_json::from_value(value).expect("a good object")
 }
 
 fn seconds(seconds: i64) -> String {

@@ -3,6 +3,8 @@
 
 mod checks;
 mod cluster;
+mod extras;
+mod replay;
 mod rollback;
 mod strange;
 
@@ -52,6 +54,11 @@ fn cycle(engine: &mut Engine, second: i64) -> Decisions {
 
 fn holds(outcome: Result<(), String>, decisions: &Decisions) -> Result<(), TestCaseError> {
     outcome.map_err(|why| TestCaseError::fail(format!("{why}; decided: {decisions:#?}")))
+}
+
+/// An object from JSON.
+fn read<T: for<'a> serde::Deserialize<'a>>(value: serde_json::Value) -> T {
+    serde_json::from_value(value).expect("a good object")
 }
 
 fn any_conf(_: &Conf) -> bool {

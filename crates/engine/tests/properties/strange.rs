@@ -165,7 +165,7 @@ fn node() -> impl Strategy<Value = Value> {
 }
 
 /// A change that parses; one that does not is no change.
-fn delta() -> impl Strategy<Value = Option<Delta>> {
+pub fn delta() -> impl Strategy<Value = Option<Delta>> {
     fn read<T: for<'a> serde::Deserialize<'a>>(value: Value) -> Option<Box<T>> {
         serde_json::from_value(value).ok().map(Box::new)
     }
@@ -181,8 +181,8 @@ fn delta() -> impl Strategy<Value = Option<Delta>> {
         1 => name(NAMES).prop_map(|name| Some(Delta::PodGroupGone { namespace: "default".to_owned(), name: name.to_owned() })),
         1 => name(NAMES).prop_map(|name| Some(Delta::QueueGone { name: name.to_owned() })),
         1 => name(NODES).prop_map(|name| Some(Delta::NodeGone { name: name.to_owned() })),
-        1 => (0..5usize).prop_map(|at| Some(Delta::BindFailed { namespace: "default".to_owned(), name: format!("j0-p{at}") })),
-        1 => (0..5usize).prop_map(|at| Some(Delta::EvictFailed { namespace: "default".to_owned(), name: format!("j0-p{at}") })),
+        1 => (0..5usize).prop_map(|at| Some(Delta::BindFailed { namespace: "default".to_owned(), name: format!("j0-p{at}"), uid: String::new() })),
+        1 => (0..5usize).prop_map(|at| Some(Delta::EvictFailed { namespace: "default".to_owned(), name: format!("j0-p{at}"), uid: String::new() })),
     ]
 }
 

@@ -48,7 +48,8 @@
 //! - Any of these lines may end in `with {JSON}`, which is added to the object: maps key by key, lists element by element
 //!   (`with {"spec": {"containers": [{"image": "app:v1"}]}}`). There are no ranges in it.
 //! - `gone pod GROUP/NAME`, `gone node NAME`, `gone group NAME`, `gone queue NAME`, `bindfailed GROUP/NAME`,
-//!   `evictfailed GROUP/NAME`; with `@2` in front, a line happens before the second cycle.
+//!   `evictfailed GROUP/NAME`, `leaves GROUP/NAME` (evicted in the cycle before, it is being deleted and does not vanish
+//!   at once); with `@2` in front, a line happens before the second cycle.
 //!
 //! **Expected**, in any order; `nothing` when a cycle decides nothing:
 //! - `pg1: p0 p1 -> n1, p2 -> n2`: binds. `n1|n2` is either, `any` is any node, and a number stands for that many pods
@@ -57,9 +58,11 @@
 //! - `preempt low/p0 low/p1 for high/p0`, `reclaim …`: evictions. `2 of low` is any two pods of it, `for high` any pod.
 //! - `pg1: Running`: its phase, when it changed.
 //! - `pg1: Unschedulable: MESSAGE`, `pg1: Scheduled`, `pg1: no longer Scheduled`: conditions (`show: conditions`).
-//! - `pg1/p0 p1: REASON: MESSAGE`, `pg1/p0: REASON (nominated n1): MESSAGE`: pod conditions (`show: pods`).
+//! - `pg1/p0 p1: REASON: MESSAGE`, `pg1/p0: REASON (nominated n1): MESSAGE`, `pg1/p0: REASON (no longer
+//!   nominated): MESSAGE`: pod conditions (`show: pods`).
 //! - `pg1: event Warning Unschedulable: MESSAGE` (`show: events`).
-//! - `queue q1: cpu=2, memory=1Gi, pods=2`: what it uses, when that changed (`show: queues`).
+//! - `queue q1: cpu=2, memory=1Gi, pods=2`, `queue q1: cpu=0, memory=0, no more pods`: what it uses, those below it
+//!   included, when that changed (`show: queues`).
 //! - `pg1: not admitted: …`, `pg1: invalid: …`, `pg1: queue full: …` (`show: reasons`).
 //!
 //! With `UPDATE=1` in the environment the expected parts of scenarios that differ are rewritten: review them.

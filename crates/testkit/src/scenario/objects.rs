@@ -32,6 +32,8 @@ pub struct Object {
 pub enum Event {
     /// An object is there, or has changed.
     Set(Box<Object>),
+    /// The eviction of a pod, decided in the cycle before, takes its time.
+    Leaves((String, String)),
     /// Something else.
     Other(Box<Delta>),
 }
@@ -102,7 +104,7 @@ fn read_line(words: &[String], names: &mut Names) -> Result<Event, String> {
         let mut event = read_line(line, names)?;
         match &mut event {
             Event::Set(object) => merge(&mut object.value, patch),
-            Event::Other(_) => return Err("only an object can be `with` more".to_owned()),
+            _ => return Err("only an object can be `with` more".to_owned()),
         }
         return Ok(event);
     }
@@ -116,6 +118,10 @@ fn read_line(words: &[String], names: &mut Names) -> Result<Event, String> {
         "priorityclass" => set(priority_class(rest, names)?),
         "namespace" => set(namespace(rest, names)?),
         "object" => set(raw(&rest[0])?),
+        "leaves" => match rest {
+            [text] => names.pod_key(text).map(Event::Leaves),
+            _ => Err("one pod `leaves`".to_owned()),
+        },
         "gone" | "bindfailed" | "evictfailed" => {
             happening(kind, rest, names).map(|d| Event::Other(Box::new(d)))
         }
@@ -618,8 +624,16 @@ fn happening(kind: &str, words: &[String], names: &Names) -> Result<Delta, Strin
                 name: (*name).to_owned(),
             })
         }
-        ("bindfailed", [text]) => pod(text).map(|(namespace, name)| Delta::BindFailed { namespace, name }),
-        ("evictfailed", [text]) => pod(text).map(|(namespace, name)| Delta::EvictFailed { namespace, name }),
+        ("bindfailed", [text]) => pod(text).map(|(namespace, name)| Delta::BindFailed {
+            namespace,
+            name,
+            uid: String::new(),
+        }),
+        ("evictfailed", [text]) => pod(text).map(|(namespace, name)| Delta::EvictFailed {
+            namespace,
+            name,
+            uid: String::new(),
+        }),
         _ => Err(format!("`{kind} {}` is no such event", words.join(" "))),
     }
 }

@@ -6,10 +6,12 @@ use super::outcome::{Line, PodName};
 use super::text::{Problem, Scenario, Show};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use volcano_engine::ids::{JobId, NodeId, TaskId};
+use volcano_engine::effect::Nomination;
+use volcano_engine::ids::{DimId, JobId, NodeId, QueueId, TaskId};
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::job::{Condition, Phase};
 use volcano_engine::model::{Model, SchedulerNames};
+use volcano_engine::resource::Resource;
 use volcano_engine::{Cycle, Effect, Engine};
 
 /// Runs a scenario. The lines of each of its cycles come back.
@@ -33,7 +35,9 @@ pub fn run(scenario: &Scenario) -> Result<Vec<Vec<Line>>, Vec<Problem>> {
         names,
         pods: BTreeMap::new(),
         groups: BTreeMap::new(),
+        queues: BTreeMap::new(),
         failing: BTreeSet::new(),
+        leaving: BTreeSet::new(),
     };
     let mut outcome = Vec::new();
     for cycle in 1..=scenario.cycles {
@@ -50,7 +54,13 @@ pub fn run(scenario: &Scenario) -> Result<Vec<Vec<Line>>, Vec<Problem>> {
             .iter()
             .filter(|(at, _)| *at == cycle + 1)
             .map(|(_, event)| event);
-        world.failing = next.filter_map(failing_pod).collect();
+        (world.failing, world.leaving) = (BTreeSet::new(), BTreeSet::new());
+        for event in next {
+            match event {
+                Event::Leaves(pod) => drop(world.leaving.insert(pod.clone())),
+                event => world.failing.extend(failing_pod(event)),
+            }
+        }
         world
             .carry_out(&decided)
             .map_err(|message| problem(scenario.line, message))?;
@@ -63,14 +73,17 @@ struct World {
     names: Names,
     pods: BTreeMap<(String, String), Object>,
     groups: BTreeMap<(String, String), Object>,
+    queues: BTreeMap<String, Object>,
     /// Pods whose bind or eviction fails before the next cycle.
     failing: BTreeSet<(String, String)>,
+    /// Pods whose eviction takes longer than until the next cycle.
+    leaving: BTreeSet<(String, String)>,
 }
 
 fn failing_pod(event: &Event) -> Option<(String, String)> {
     let Event::Other(delta) = event else { return None };
     match &**delta {
-        Delta::BindFailed { namespace, name } | Delta::EvictFailed { namespace, name } => {
+        Delta::BindFailed { namespace, name, .. } | Delta::EvictFailed { namespace, name, .. } => {
             Some((namespace.clone(), name.clone()))
         }
         _ => None,
@@ -81,10 +94,12 @@ impl World {
     fn take(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Other(delta) => self.engine.apply((**delta).clone()),
+            Event::Leaves(_) => {}
             Event::Set(object) => {
                 let key = (object.namespace.clone(), object.name.clone());
                 match object.kind.as_str() {
                     "Pod" => drop(self.pods.insert(key, (**object).clone())),
+                    "Queue" => drop(self.queues.insert(object.name.clone(), (**object).clone())),
                     "PodGroup" => drop(self.groups.insert(key, (**object).clone())),
                     _ => {}
                 }
@@ -290,11 +305,12 @@ impl World {
                     message,
                     nominated,
                 } => {
-                    let nominated = nominated.map(|node| format!(" (nominated {})", self.node_name(node)));
-                    Some((
-                        self.pod_name(*task),
-                        format!("{reason}{}: {message}", nominated.unwrap_or_default()),
-                    ))
+                    let nominated = match nominated {
+                        Nomination::Keep => String::new(),
+                        Nomination::Set(node) => format!(" (nominated {})", self.node_name(*node)),
+                        Nomination::Clear => " (no longer nominated)".to_owned(),
+                    };
+                    Some((self.pod_name(*task), format!("{reason}{nominated}: {message}")))
                 }
                 _ => None,
             })
@@ -318,14 +334,20 @@ impl World {
         let model = self.model();
         let mut lines = Vec::new();
         for effect in &cycle.effects {
-            let Effect::QueueStatus { queue, allocated } = effect else {
+            let Effect::QueueStatus {
+                queue,
+                allocated,
+                removed,
+            } = effect
+            else {
                 continue;
             };
             let amounts = model.dims.quantities(allocated);
-            let amounts: Vec<String> = amounts
+            let amounts = amounts.iter().map(|(name, amount)| format!("{name}={amount}"));
+            let removed = removed
                 .iter()
-                .map(|(name, amount)| format!("{name}={amount}"))
-                .collect();
+                .map(|&dim| format!("no more {}", model.dims.name(dim)));
+            let amounts: Vec<String> = amounts.chain(removed).collect();
             lines.push(format!(
                 "queue {}: {}",
                 model.text(model.queue(*queue).name),
@@ -364,6 +386,11 @@ impl World {
                     if self.failing.contains(&key) {
                         continue;
                     }
+                    if self.leaving.contains(&key) {
+                        let time = json!(moment(0).to_string());
+                        self.write_pod(*task, |pod| pod["metadata"]["deletionTimestamp"] = time)?;
+                        continue;
+                    }
                     self.pods.remove(&key);
                     let (namespace, name) = key;
                     self.engine.apply(Delta::PodGone { namespace, name });
@@ -374,13 +401,17 @@ impl World {
                     message,
                     nominated,
                 } => {
-                    let nominated = nominated.map(|node| self.node_name(node));
+                    let nominated = match nominated {
+                        Nomination::Keep => None,
+                        Nomination::Set(node) => Some(json!(self.node_name(*node))),
+                        Nomination::Clear => Some(json!("")),
+                    };
                     self.write_pod(*task, |pod| {
                         let condition =
                             json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": &**message});
                         pod["status"]["conditions"] = json!([condition]);
                         if let Some(node) = nominated {
-                            pod["status"]["nominatedNodeName"] = json!(node);
+                            pod["status"]["nominatedNodeName"] = node;
                         }
                     })?;
                 }
@@ -397,9 +428,35 @@ impl World {
                     let delta = group.delta()?;
                     self.engine.apply(delta);
                 }
-                Effect::QueueStatus { .. } | Effect::GroupEvent { .. } => {}
+                Effect::QueueStatus {
+                    queue,
+                    allocated,
+                    removed,
+                } => self.write_queue(*queue, allocated, removed)?,
+                Effect::GroupEvent { .. } => {}
             }
         }
+        Ok(())
+    }
+
+    /// A merge patch of `status.allocated`.
+    fn write_queue(&mut self, queue: QueueId, allocated: &Resource, removed: &[DimId]) -> Result<(), String> {
+        let model = self.engine.model();
+        let name = model.text(model.queue(queue).name).to_owned();
+        let written = model.dims.quantities(allocated);
+        let removed: Vec<&str> = removed.iter().map(|&dim| model.dims.name(dim)).collect();
+        let Some(object) = self.queues.get_mut(&name) else {
+            return Ok(());
+        };
+        let status = &mut object.value["status"]["allocated"];
+        for (name, amount) in &written {
+            status[name] = json!(amount.to_string());
+        }
+        if let Some(map) = status.as_object_mut() {
+            removed.iter().for_each(|name| drop(map.remove(*name)));
+        }
+        let delta = object.delta()?;
+        self.engine.apply(delta);
         Ok(())
     }
 

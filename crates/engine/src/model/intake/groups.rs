@@ -32,6 +32,8 @@ impl Model {
             roles: Vec::new(),
             sub_jobs: Vec::new(),
             tasks: Vec::new(),
+            own_tasks: 0,
+            foreign_pods: 0,
             counts: Counts::default(),
             allocated: Resource::default(),
             charged: Resource::default(),
@@ -61,6 +63,7 @@ impl Model {
         if job.group.is_none() {
             return;
         }
+        self.usage_stale = true;
         let queue = &mut self.queues[job.queue.index()];
         let parts = [
             (&mut queue.charged, &job.charged),
@@ -87,7 +90,9 @@ impl Model {
         let id = self.job_id(namespace, name);
         self.count_in_queue(id, -1);
         let mut group = self.read_group(pod_group);
+        // A new incarnation of the name: its users have not been told anything yet.
         let before = self.jobs[id.index()].group.as_ref();
+        let before = before.filter(|before| before.uid == group.uid);
         group.refusal = before.and_then(|before| before.refusal.clone());
         let queue = match spec.queue.as_str() {
             "" => self.default_queue,
@@ -204,7 +209,7 @@ impl Model {
 
     pub(in crate::model) fn free_job_if_unused(&mut self, id: JobId) {
         let job = &mut self.jobs[id.index()];
-        if job.live && job.group.is_none() && job.tasks.is_empty() {
+        if job.live && job.group.is_none() && job.tasks.is_empty() && job.foreign_pods == 0 {
             job.live = false;
             job.dirty = false;
             let key = (job.namespace, job.name);
@@ -267,7 +272,6 @@ impl Model {
                 (job.id.clone(), None, minimum, 0)
             }
         };
-        let priority = task.priority;
         let job = &mut self.jobs[id.index()];
         let at = match job
             .sub_jobs
@@ -288,7 +292,6 @@ impl Model {
                 job.sub_jobs.len() - 1
             }
         };
-        job.sub_jobs[at].priority = job.sub_jobs[at].priority.max(priority);
         at as u32
     }
 
@@ -327,8 +330,21 @@ impl Model {
         }
     }
 
-    /// Brings up to date what depends on changed jobs: the queues' admitted work, and the list of jobs that wait.
-    /// Cost: the number of changed jobs.
+    /// A sub-job matters as much as its most important task. Only the order among several asks for that.
+    fn refresh_sub_job_priorities(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        if job.sub_jobs.len() < 2 {
+            return;
+        }
+        job.sub_jobs.iter_mut().for_each(|sub_job| sub_job.priority = 0);
+        for task in job.tasks.iter().map(|task| &self.tasks[task.index()]) {
+            let priority = &mut job.sub_jobs[task.sub_job as usize].priority;
+            *priority = (*priority).max(task.priority);
+        }
+    }
+
+    /// Brings up to date what depends on changed jobs: the queues' admitted work, the order of sub-jobs, and the list of
+    /// jobs that wait. Cost: the number of changed jobs, and the tasks of those that have sub-jobs.
     pub(crate) fn refresh_changed_jobs(&mut self) -> Vec<JobId> {
         let changed: Vec<JobId> = std::mem::take(&mut self.dirty).into_iter().collect();
         for &id in &changed {
@@ -337,6 +353,7 @@ impl Model {
             job.dirty = false;
             (job.inqueue, job.elastic) = admitted_parts(job);
             self.count_in_queue(id, 1);
+            self.refresh_sub_job_priorities(id);
             let job = &self.jobs[id.index()];
             if job.group.is_some() && (job.phase() == Phase::Pending || job.has_pending()) {
                 self.waiting.insert(id);
@@ -375,6 +392,8 @@ fn read_condition(condition: &scheduling::PodGroupCondition) -> Condition {
         status: condition.status == ConditionStatus::True,
         reason: condition.reason.as_str().into(),
         message: condition.message.as_str().into(),
+        since: condition.last_transition_time.unwrap_or_default(),
+        cycle: condition.transition_id.as_str().into(),
     }
 }
 

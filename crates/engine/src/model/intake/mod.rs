@@ -1,5 +1,6 @@
 //! How objects enter the model, a file for each sort of object.
 
+mod foreign;
 mod groups;
 mod nodes;
 mod pods;
@@ -12,10 +13,13 @@ fn micros(time: Option<Time>) -> i64 {
 }
 
 /// The spellings of a boolean that annotations use.
-fn parse_bool(text: &str) -> Option<bool> {
+pub(in crate::model) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use crate::model::class::parse_effect;
 use crate::model::node::{Description, Taint};
 use crate::model::status::Status;
 use crate::model::task::Task;
-use crate::resource::{CPU, MEMORY, Resource};
+use crate::resource::{CPU, LARGEST, MEMORY, Resource};
 use volcano_api::core::{self, Pod};
 use volcano_api::names::annotations;
 
@@ -23,8 +23,11 @@ impl Model {
         };
         let extra_cpu = oversubscribed(annotations::OVERSUBSCRIPTION_CPU).unwrap_or(0);
         let extra_memory = oversubscribed(annotations::OVERSUBSCRIPTION_MEMORY).unwrap_or(0);
-        allocatable.set(CPU, allocatable.cpu.saturating_add(extra_cpu));
-        allocatable.set(MEMORY, allocatable.memory.saturating_add(extra_memory));
+        allocatable.set(CPU, allocatable.cpu.saturating_add(extra_cpu).min(LARGEST));
+        allocatable.set(
+            MEMORY,
+            allocatable.memory.saturating_add(extra_memory).min(LARGEST),
+        );
         self.nodes.widen(&self.dims);
         let labels = self.interned_labels(&node.metadata.labels);
         let taints = node.spec.taints.iter().filter_map(|t| {

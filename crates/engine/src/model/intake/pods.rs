@@ -1,15 +1,60 @@
 //! Pods, and the tasks that they make.
 
-use super::{micros, parse_bool};
+use super::micros;
 use crate::ids::{JobId, NodeId, Sym, TaskId};
 use crate::model::accounting::Place;
 use crate::model::job::Role;
 use crate::model::status::{Counts, Status};
-use crate::model::task::{Gate, Task};
+use crate::model::task::{self, Gate, Task};
 use crate::model::{Model, SchedulerNames};
-use volcano_api::core::{Labels, Pod, PodPhase};
-use volcano_api::names::{annotations, conditions, critical, gates, labels};
+use std::sync::Arc;
+use volcano_api::core::{Pod, PodCondition, PodPhase};
+use volcano_api::names::{annotations, conditions, critical, gates, reasons};
 use volcano_api::time::Time;
+
+/// What was decided about a pod and its object does not show, or not yet: writes take their time, and an object may be
+/// older than they are.
+#[derive(Clone, Debug)]
+pub(in crate::model) struct Decided {
+    evicting: bool,
+    bind_failed: bool,
+    condition: Option<(Arc<str>, Arc<str>)>,
+    nominated: Option<Sym>,
+    nominated_written: Option<Sym>,
+    nominated_seen: Option<Sym>,
+}
+
+impl Decided {
+    fn of(task: &Task) -> Self {
+        Decided {
+            evicting: task.evicting,
+            bind_failed: task.bind_failed,
+            condition: task.condition.clone(),
+            nominated: task.nominated,
+            nominated_written: task.nominated_written,
+            nominated_seen: task.nominated_seen,
+        }
+    }
+
+    /// Takes over what was decided. A nomination that is neither the one written nor the one seen before is somebody
+    /// else's, and holds.
+    fn carry_over(self, task: &mut Task) {
+        task.evicting |= self.evicting;
+        if task.evicting && matches!(task.status, Status::Running | Status::Bound) {
+            task.status = Status::Releasing;
+        }
+        if task.node.is_some() {
+            return;
+        }
+        task.bind_failed = self.bind_failed;
+        task.condition = self.condition;
+        let shown = task.nominated_seen;
+        if shown.is_none() || shown == self.nominated_written || shown == self.nominated_seen {
+            task.nominated = self.nominated;
+            task.nominated_written = self.nominated_written;
+        }
+    }
+}
 
 impl Model {
     pub(in crate::model) fn set_pod(&mut self, pod: &Pod) {
@@ -25,8 +70,10 @@ impl Model {
             if let Some(id) = known {
                 self.drop_task(id);
             }
+            self.note_foreign(key, group_name(pod));
             return;
         }
+        self.note_foreign(key.clone(), None);
         if let Some(old) = known.map(|id| self.task(id))
             && *old.uid == *meta.uid
             && old.status == Status::Binding
@@ -36,39 +83,41 @@ impl Model {
         {
             return; // The bind is on its way; this object is older than it.
         }
-        let evicting = known
+        let decided = known
             .map(|id| self.task(id))
-            .is_some_and(|old| old.evicting && *old.uid == *meta.uid);
+            .filter(|old| *old.uid == *meta.uid)
+            .map(Decided::of);
         if let Some(id) = known {
             self.drop_task(id);
         }
-        self.add_task(key, pod, mine, evicting);
+        self.add_task(key, pod, mine, decided);
     }
 
-    pub(in crate::model) fn add_task(&mut self, key: (Sym, Box<str>), pod: &Pod, mine: bool, evicting: bool) {
+    pub(in crate::model) fn add_task(
+        &mut self,
+        key: (Sym, Box<str>),
+        pod: &Pod,
+        mine: bool,
+        decided: Option<Decided>,
+    ) {
         let meta = &pod.metadata;
         let (class, new_class) = self.classes.intern(pod, &mut self.strings, &mut self.dims);
         self.nodes.widen(&self.dims);
         if new_class {
             self.add_relations(class, pod);
         }
-        let group_name = meta
-            .annotations
-            .get(annotations::KUBE_GROUP_NAME)
-            .filter(|name| !name.is_empty());
-        let job = match group_name {
-            Some(name) => {
-                let name = self.strings.intern(name);
-                Some(self.job_id(key.0, name))
-            }
-            None => None,
-        };
+        let job = group_name(pod).map(|name| {
+            let name = self.strings.intern(name);
+            self.job_id(key.0, name)
+        });
         let node = (!pod.spec.node_name.is_empty()).then(|| {
             let name = self.strings.intern(&pod.spec.node_name);
             self.nodes.find_or_insert(name)
         });
+        let nominated = Some(pod.status.nominated_node_name.as_str()).filter(|name| !name.is_empty());
+        let nominated = nominated.map(|name| self.strings.intern(name));
         let labels = self.interned_labels(&meta.labels).into_boxed_slice();
-        let role = either(&meta.annotations, &meta.labels, labels::TASK_SPEC).unwrap_or("");
+        let role = task::role_name(&meta.annotations, &meta.labels);
         let role = job.map(|job| self.role_of(job, role));
         let mut task = Task {
             live: true,
@@ -88,10 +137,12 @@ impl Model {
             status: status_of(pod),
             node,
             evicted_now: false,
-            evicting,
-            nominated: None,
-            preemptable: either(&meta.annotations, &meta.labels, labels::PREEMPTABLE)
-                .is_none_or(|text| parse_bool(text).unwrap_or(false)),
+            evicting: is_preempted(pod),
+            bind_failed: false,
+            nominated: nominated.filter(|_| node.is_none()),
+            nominated_written: nominated,
+            nominated_seen: nominated,
+            preemptable: task::is_preemptable(&meta.annotations, &meta.labels),
             never_preempts: pod.spec.preemption_policy.as_deref() == Some("Never"),
             critical: is_critical(pod),
             best_effort: self.classes.get(class).request.is_empty(),
@@ -104,11 +155,8 @@ impl Model {
                 .find(|c| c.kind == conditions::POD_SCHEDULED && c.status == "False")
                 .map(|c| (c.reason.as_str().into(), c.message.as_str().into())),
         };
-        if evicting && matches!(task.status, Status::Running | Status::Bound) {
-            task.status = Status::Releasing;
-        }
-        if !pod.status.nominated_node_name.is_empty() {
-            task.nominated = Some(self.strings.intern(&pod.status.nominated_node_name));
+        if let Some(decided) = decided {
+            decided.carry_over(&mut task);
         }
         let id = match self.free_tasks.pop() {
             Some(id) => {
@@ -157,16 +205,27 @@ impl Model {
     }
 
     pub(in crate::model) fn remove_pod(&mut self, namespace: &str, name: &str) {
+        let key = (self.strings.intern(namespace), name.into());
+        self.note_foreign(key, None);
         if let Some(id) = self.find_task(namespace, name) {
             self.drop_task(id);
         }
     }
 
-    pub(in crate::model) fn undo_bind(&mut self, namespace: &str, name: &str) {
-        let Some(id) = self.find_task(namespace, name) else {
+    /// The task of a pod name, if it is of this incarnation; an empty `uid` is about whichever is there.
+    fn incarnation(&self, namespace: &str, name: &str, uid: &str) -> Option<TaskId> {
+        let id = self.find_task(namespace, name)?;
+        (uid.is_empty() || *self.task(id).uid == *uid).then_some(id)
+    }
+
+    pub(in crate::model) fn undo_bind(&mut self, namespace: &str, name: &str, uid: &str) {
+        let Some(id) = self.incarnation(namespace, name, uid) else {
             return;
         };
         if self.task(id).status == Status::Binding {
+            let task = &mut self.tasks[id.index()];
+            task.bind_failed = true;
+            task.condition = None; // The executor may have told the pod in the meantime why it was not bound.
             self.transition(
                 id,
                 Place {
@@ -178,8 +237,8 @@ impl Model {
         }
     }
 
-    pub(in crate::model) fn undo_eviction(&mut self, namespace: &str, name: &str) {
-        let Some(id) = self.find_task(namespace, name) else {
+    pub(in crate::model) fn undo_eviction(&mut self, namespace: &str, name: &str, uid: &str) {
+        let Some(id) = self.incarnation(namespace, name, uid) else {
             return;
         };
         let task = self.task(id);
@@ -201,12 +260,10 @@ impl Model {
     }
 }
 
-fn either<'a>(first: &'a Labels, second: &'a Labels, key: &str) -> Option<&'a str> {
-    first
-        .get(key)
-        .or_else(|| second.get(key))
-        .map(String::as_str)
-        .filter(|text| !text.is_empty())
+/// The PodGroup that a pod names.
+fn group_name(pod: &Pod) -> Option<&str> {
+    let name = pod.metadata.annotations.get(annotations::KUBE_GROUP_NAME);
+    name.map(String::as_str).filter(|name| !name.is_empty())
 }
 
 fn status_of(pod: &Pod) -> Status {
@@ -220,6 +277,17 @@ fn status_of(pod: &Pod) -> Status {
         PodPhase::Failed => Status::Failed,
         _ => Status::Unknown,
     }
+}
+
+/// It is being deleted to make room for another pod, and says so: a scheduler that was started since then, or that
+/// looks at a snapshot, knows whom the room is for.
+fn is_preempted(pod: &Pod) -> bool {
+    let marked = |c: &PodCondition| {
+        c.kind == conditions::DISRUPTION_TARGET
+            && c.status == "True"
+            && c.reason == reasons::PREEMPTION_BY_SCHEDULER
+    };
+    pod.metadata.deletion_timestamp.is_some() && pod.status.conditions.iter().any(marked)
 }
 
 fn task_priority(pod: &Pod) -> i32 {

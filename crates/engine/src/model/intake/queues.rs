@@ -4,7 +4,9 @@ use super::micros;
 use crate::ids::{QueueId, Sym};
 use crate::model::Model;
 use crate::model::queue::Queue;
-use volcano_api::names::annotations;
+use crate::resource::Resource;
+use std::collections::BTreeSet;
+use volcano_api::names::{annotations, queues};
 use volcano_api::scheduling::{self, DequeueStrategy};
 
 impl Model {
@@ -25,6 +27,8 @@ impl Model {
         let capability = (!spec.capability.is_empty()).then(|| self.dims.vector(&spec.capability));
         let guarantee = self.dims.vector(&spec.guarantee.resource);
         let deserved = self.dims.vector(&spec.deserved);
+        let allocated = &queue.status.allocated;
+        let allocated = (!allocated.is_empty()).then(|| self.dims.vector(allocated));
         self.nodes.widen(&self.dims);
         let annotation = |key: &str| {
             queue
@@ -49,6 +53,8 @@ impl Model {
         entry.hierarchy = annotation(annotations::HIERARCHY);
         entry.hierarchy_weights = annotation(annotations::HIERARCHY_WEIGHTS);
         entry.fifo = spec.dequeue_strategy == DequeueStrategy::Fifo;
+        entry.see_allocated(allocated);
+        self.usage_stale = true;
     }
 
     pub(in crate::model) fn remove_queue(&mut self, name: &str) {
@@ -61,6 +67,43 @@ impl Model {
             placeholder.inqueue = kept.inqueue.clone();
             placeholder.elastic = kept.elastic.clone();
             self.queues[id.index()] = placeholder;
+            self.usage_stale = true;
         }
+    }
+
+    /// What each queue uses, by index: its own tasks, and with a queue `root` those of all queues below it. Queues whose
+    /// ancestors cannot be told, for want of a parent or in a circle, still count for `root`.
+    pub(crate) fn queue_usage(&self) -> Vec<Resource> {
+        let mut usage: Vec<Resource> = self.queues.iter().map(|queue| queue.charged.clone()).collect();
+        // A request that names nothing of a resource says nothing about it.
+        let named = |part: &mut Resource| part.scalars.retain(|scalar| scalar.1 != 0);
+        usage.iter_mut().for_each(named);
+        let Some(root) = self.find_queue(queues::ROOT) else {
+            return usage;
+        };
+        let parent_of = |id: QueueId| {
+            let named = self.queue(id).parent.map(|name| self.text(name));
+            named.and_then(|name| self.find_queue(name)).unwrap_or(root)
+        };
+        let others = || self.queue_ids().filter(|&id| id != root);
+        let mut children = vec![0_usize; self.queues.len()];
+        others().for_each(|id| children[parent_of(id).index()] += 1);
+        let mut ready: Vec<QueueId> = others().filter(|id| children[id.index()] == 0).collect();
+        let mut left: BTreeSet<QueueId> = others().collect();
+        let mut add = |id: QueueId, to: QueueId| {
+            let part = usage[id.index()].clone();
+            usage[to.index()].add(&part);
+        };
+        while let Some(id) = ready.pop() {
+            left.remove(&id);
+            let parent = parent_of(id);
+            add(id, parent);
+            children[parent.index()] -= 1;
+            if children[parent.index()] == 0 && parent != root {
+                ready.push(parent);
+            }
+        }
+        left.into_iter().for_each(|id| add(id, root));
+        usage
     }
 }

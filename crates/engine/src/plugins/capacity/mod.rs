@@ -235,10 +235,9 @@ impl Plugin for Capacity {
     }
 
     fn job_enqueued(&mut self, m: &Model, job: JobId) {
-        if let Some(minimum) = quota::minimum_of(m, job) {
-            self.tree
-                .admit(m.job(job).queue, &m.job(job).without_gated(minimum));
-        }
+        let job = m.job(job);
+        self.tree
+            .admit(job.queue, &job.without_gated(&job.unallocated_minimum()));
     }
 
     fn invalid_queues(&self, m: &Model) -> Vec<(QueueId, Arc<str>)> {

@@ -106,7 +106,7 @@ impl Tree {
         }
         for job in (0..m.jobs.len())
             .map(JobId::from_index)
-            .filter(|&job| m.in_session(job))
+            .filter(|&job| m.in_queue(job))
         {
             let parent = tree.paths[m.job(job).queue.index()]
                 .last()

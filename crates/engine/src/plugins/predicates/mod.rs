@@ -15,11 +15,12 @@ use crate::explain::{FitReason, Reasons};
 use crate::ids::{NodeId, TaskId};
 use crate::model::Model;
 use crate::model::class::Class;
+use crate::model::delta::Delta;
 use crate::model::node::{HostPort, TaintEffect};
 use crate::plugin::{Plugin, Point, Related};
 use interpod::InterPod;
 use spread::Spread;
-use volumes::binding::{Binding, Plans};
+use volumes::binding::{Binding, ClaimKey, Plans, Source};
 use volumes::{Limits, Zones};
 
 /// The taint that a cordoned node counts as having.
@@ -74,6 +75,10 @@ impl Plugin for Predicates {
 
     fn open(&mut self, m: &Model, _now: i64) {
         self.plans.refresh(m);
+    }
+
+    fn claim_sources(&self, m: &Model, task: TaskId) -> Vec<(ClaimKey, Source)> {
+        self.plans.sources(m, task)
     }
 
     fn pre_predicate(&self, m: &Model, task: TaskId) -> Result<(), FitReason> {
@@ -145,6 +150,10 @@ impl Plugin for Predicates {
         related
             .is_needed()
             .then(|| Box::new(related) as Box<dyn Related + 'a>)
+    }
+
+    fn show(&self, m: &Model, object: &mut Delta) {
+        self.plans.show(m, object);
     }
 
     fn on_allocate(&mut self, m: &Model, task: TaskId) {

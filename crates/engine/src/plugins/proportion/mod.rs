@@ -139,8 +139,24 @@ impl Proportion {
             .map_or(0.0, |a| dominant_share(&m.queue(queue).charged, &a.deserved))
     }
 
-    /// The queue may use `request` on top of what it uses.
+    /// The queue may use `request` on top of what it uses, by what it deserves.
     fn fits(&self, m: &Model, id: QueueId, request: &Resource) -> Result<(), AdmissionReason> {
+        self.fits_into(m, id, request, |attributes, dim| {
+            if dim == PODS {
+                attributes.limit.pods
+            } else {
+                attributes.deserved.get(dim)
+            }
+        })
+    }
+
+    fn fits_into(
+        &self,
+        m: &Model,
+        id: QueueId,
+        request: &Resource,
+        bound: impl Fn(&Attributes, DimId) -> i64,
+    ) -> Result<(), AdmissionReason> {
         let queue = m.queue(id);
         let attributes = self.get(id).ok_or_else(|| unknown(id))?;
         if !queue.is_open() {
@@ -150,13 +166,7 @@ impl Proportion {
             id,
             request,
             |dim| queue.charged.get(dim).saturating_add(request.get(dim)),
-            |dim| {
-                if dim == PODS {
-                    attributes.limit.pods
-                } else {
-                    attributes.deserved.get(dim)
-                }
-            },
+            |dim| bound(attributes, dim),
         )
     }
 }
@@ -217,6 +227,14 @@ impl Plugin for Proportion {
         self.fits(m, queue, m.request(task))
     }
 
+    /// A queue's share shrinks when others want theirs, and gangs protect their members from reclaim: a gang that lost
+    /// a part and may not have it back would keep the rest for nothing. It only has to keep the queue's limit.
+    fn completable(&self, m: &Model, queue: QueueId, task: TaskId) -> Result<(), AdmissionReason> {
+        self.fits_into(m, queue, m.request(task), |attributes, dim| {
+            attributes.limit.get(dim)
+        })
+    }
+
     fn preemptive(&self, m: &Model, queue: QueueId, tasks: &[TaskId]) -> bool {
         self.fits(m, queue, &quota::total_request(m, tasks)).is_ok()
     }
@@ -267,11 +285,11 @@ impl Plugin for Proportion {
     }
 
     fn job_enqueued(&mut self, m: &Model, job: JobId) {
-        let Some(minimum) = quota::minimum_of(m, job) else {
-            return;
-        };
-        if let Some(Some(attributes)) = self.queues.get_mut(m.job(job).queue.index()) {
-            attributes.inqueue.add(&m.job(job).without_gated(minimum));
+        let job = m.job(job);
+        if let Some(Some(attributes)) = self.queues.get_mut(job.queue.index()) {
+            attributes
+                .inqueue
+                .add(&job.without_gated(&job.unallocated_minimum()));
         }
     }
 }

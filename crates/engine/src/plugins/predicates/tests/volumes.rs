@@ -5,7 +5,6 @@ use crate::explain::FitReason;
 use crate::model::Model;
 use crate::relations::testing::{NS, add, cluster, merged, open_nodes, place, pod, unplace, verdicts};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 fn zones() -> Model {
     cluster(&[
@@ -314,15 +313,16 @@ fn small_claims_leave_large_volumes_to_large_claims() {
     );
     claim(&mut m, "small", json!({}));
     let task = pod(&mut m, "p", None, uses(&["large", "small"]));
-    let node = m.find_node("a").expect("there");
-    let sources = super::super::volumes::binding::sources(&m, task, node, &BTreeSet::new()).expect("served");
+    let mut plugins = predicates(&m);
+    place(&mut m, &mut plugins, task, "a");
+    let sources = plugins.claim_sources(&m, task);
     let names: Vec<_> = sources
         .iter()
         .map(|((_, claim), source)| format!("{claim}: {source:?}"))
         .collect();
     assert_eq!(
         names,
-        ["small: Volume(\"b-small\")", "large: Volume(\"a-large\")"]
+        ["large: Volume(\"a-large\")", "small: Volume(\"b-small\")"]
     );
 }
 

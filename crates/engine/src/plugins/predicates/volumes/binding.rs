@@ -7,8 +7,9 @@ use super::{State, claims_of, class_name, reaches, state};
 use crate::explain::FitReason;
 use crate::ids::{NodeId, Sym, TaskId};
 use crate::model::Model;
+use crate::model::delta::Delta;
 use std::collections::{BTreeMap, BTreeSet};
-use volcano_api::core::{PersistentVolume, PersistentVolumeClaim, StorageClass};
+use volcano_api::core::{PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeClaimRef};
 use volcano_api::quantity::Quantity;
 
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -46,17 +47,45 @@ impl Plans {
     /// Drops what has come about or has been given up since the last cycle.
     pub(in super::super) fn refresh(&mut self, m: &Model) {
         self.by_claim.retain(|key, plan| {
-            let waits = m
-                .cluster
-                .claims
-                .get(key)
-                .is_some_and(|c| matches!(state(m, c), State::Delayed(_)));
-            plan.users.retain(|(task, uid)| {
-                let still = m.tasks.get(task.index()).filter(|t| t.live && t.uid == *uid);
-                still.is_some_and(|t| t.node == Some(plan.node) && t.status.is_charged())
-            });
-            waits && !plan.users.is_empty()
+            let node = plan.node;
+            plan.users.retain(|user| relies(m, user, node));
+            waits(m, key) && !plan.users.is_empty()
         });
+    }
+
+    /// Writes what holds on into the objects: a volume is set aside for its claim, a claim names the node that its
+    /// volume is to be made for. Executors write the same before they bind a pod.
+    pub(in super::super) fn show(&self, m: &Model, object: &mut Delta) {
+        let holds =
+            |key: &ClaimKey, plan: &Plan| waits(m, key) && plan.users.iter().any(|u| relies(m, u, plan.node));
+        match object {
+            Delta::Claim(claim) if !self.by_claim.is_empty() => {
+                let Some(namespace) = m.strings.get(&claim.metadata.namespace) else {
+                    return;
+                };
+                let key = (namespace, claim.metadata.name.as_str().into());
+                let plan = self.by_claim.get(&key).filter(|plan| holds(&key, plan));
+                if let Some(plan) = plan.filter(|plan| plan.source == Source::Made) {
+                    let node = m.text(m.nodes[plan.node].name).to_owned();
+                    claim.metadata.annotations.insert(SELECTED_NODE.to_owned(), node);
+                }
+            }
+            Delta::Volume(volume) => {
+                let name = volume.metadata.name.as_str();
+                let gives = |plan: &Plan| matches!(&plan.source, Source::Volume(given) if **given == *name);
+                let plan = self.by_claim.iter().find(|(_, plan)| gives(plan));
+                if let Some((key, _)) = plan.filter(|(key, plan)| holds(key, plan))
+                    && let Some(claim) = m.cluster.claims.get(key)
+                {
+                    volume.spec.claim_ref = Some(VolumeClaimRef {
+                        namespace: claim.metadata.namespace.clone(),
+                        name: claim.metadata.name.clone(),
+                        uid: claim.metadata.uid.clone(),
+                    });
+                }
+            }
+            _ => {}
+        }
     }
 
     /// A task got its node.
@@ -78,6 +107,16 @@ impl Plans {
         }
     }
 
+    /// How each waiting claim of a placed task is to be served: what is to be written before the task is bound.
+    pub(in super::super) fn sources(&self, m: &Model, task: TaskId) -> Vec<(ClaimKey, Source)> {
+        let keys = claims_of(m, task).map(|(name, _, _)| (m.task(task).namespace, name));
+        keys.filter_map(|key| {
+            let source = self.by_claim.get(&key)?.source.clone();
+            Some((key, source))
+        })
+        .collect()
+    }
+
     /// A task lost its node.
     pub(in super::super) fn unplace(&mut self, m: &Model, task: TaskId) {
         if m.class_of(task).claims.is_empty() || self.by_claim.is_empty() {
@@ -95,18 +134,16 @@ impl Plans {
     }
 }
 
-/// How each waiting claim of a task is served on a node, volumes in `taken` left out: what is to be written before the
-/// task is bound. `None` when some claim cannot be served there.
-pub fn sources(
-    m: &Model,
-    task: TaskId,
-    node: NodeId,
-    taken: &BTreeSet<&str>,
-) -> Option<Vec<(ClaimKey, Source)>> {
-    let plans = Plans::default();
-    let mut binding = Binding::of(m, task, &plans)?;
-    binding.taken.extend(taken);
-    binding.serve(m, node)
+/// The claim still waits for its pod's node.
+fn waits(m: &Model, key: &ClaimKey) -> bool {
+    let claim = m.cluster.claims.get(key);
+    claim.is_some_and(|claim| matches!(state(m, claim), State::Delayed(_)))
+}
+
+/// The task is still where the plan put it.
+fn relies(m: &Model, (task, uid): &(TaskId, Box<str>), node: NodeId) -> bool {
+    let still = m.tasks.get(task.index()).filter(|t| t.live && t.uid == *uid);
+    still.is_some_and(|t| t.node == Some(node) && t.status.is_charged())
 }
 
 struct Waiting<'a> {
