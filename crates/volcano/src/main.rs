@@ -1,7 +1,7 @@
 //! The `volcano` binary: one program under several names.
 //!
 //! ```text
-//! argv[0] names a subcommand (volcano-plan) ─┐
+//! argv[0] names a subcommand (vc-scheduler) ─┐
 //! volcano SUBCOMMAND ────────────────────────┴─> commands/<subcommand>.rs -> exit code
 //! ```
 //!
@@ -11,7 +11,7 @@ mod commands;
 mod failure;
 mod plan;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
 use std::path::Path;
@@ -36,17 +36,27 @@ struct Volcano {
 
 #[derive(Subcommand)]
 enum Command {
+    Scheduler(Box<commands::scheduler::SchedulerArgs>),
     Plan(commands::plan::PlanArgs),
     /// Print the CustomResourceDefinitions, for `kubectl apply -f -` and for charts
     Crds(commands::crds::CrdsArgs),
 }
 
 /// Names that the binary may be linked under, with the subcommand that each stands for.
-const LINKS: &[(&str, &str)] = &[("volcano-plan", "plan"), ("volcano-crds", "crds")];
+const LINKS: &[(&str, &str)] = &[
+    ("vc-scheduler", "scheduler"),
+    ("volcano-plan", "plan"),
+    ("volcano-crds", "crds"),
+];
+
+/// Subcommands that take their flags as Go programs do.
+const GO_STYLE: &[&str] = &["scheduler"];
 
 fn main() -> ExitCode {
-    let volcano = Volcano::parse_from(with_subcommand(std::env::args_os().collect()));
+    let arguments = with_subcommand(std::env::args_os().collect());
+    let volcano = Volcano::parse_from(in_clap_style(arguments));
     let outcome = match volcano.command {
+        Command::Scheduler(args) => commands::scheduler::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Crds(args) => commands::crds::run(&args)
             .map(|()| ExitCode::SUCCESS)
@@ -71,6 +81,20 @@ fn with_subcommand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+/// The arguments with those of a subcommand in Go style made into what clap takes.
+fn in_clap_style(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.get(1).and_then(|name| name.to_str());
+    let Some(name) = GO_STYLE.iter().find(|subcommand| name == Some(**subcommand)) else {
+        return arguments;
+    };
+    let volcano = Volcano::command();
+    if let Some(command) = volcano.find_subcommand(name) {
+        let rest = arguments.split_off(2);
+        arguments.extend(commands::go_flags::normalise(command, rest));
+    }
+    arguments
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +107,11 @@ mod tests {
     #[test]
     fn a_link_stands_for_its_subcommand() {
         let arguments = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
-        let cases: [(&[&str], &[&str]); 4] = [
+        let cases: [(&[&str], &[&str]); 5] = [
+            (
+                &["/vc-scheduler", "-v=3"],
+                &["/vc-scheduler", "scheduler", "-v=3"],
+            ),
             (
                 &["/usr/bin/volcano-plan", "-f", "x"],
                 &["/usr/bin/volcano-plan", "plan", "-f", "x"],
@@ -95,9 +123,28 @@ mod tests {
         for (given, expected) in cases {
             assert_eq!(with_subcommand(arguments(given)), arguments(expected));
         }
-        for (_, subcommand) in LINKS {
+        for subcommand in LINKS.iter().map(|(_, subcommand)| subcommand).chain(GO_STYLE) {
             let command = <Volcano as clap::CommandFactory>::command();
             assert!(command.find_subcommand(subcommand).is_some(), "{subcommand}");
+        }
+    }
+
+    #[test]
+    fn only_some_subcommands_take_flags_in_go_style() {
+        let arguments = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
+        let cases: [(&[&str], &[&str]); 3] = [
+            (
+                &["volcano", "scheduler", "--leader_elect"],
+                &["volcano", "scheduler", "--leader-elect=true"],
+            ),
+            (
+                &["volcano", "plan", "--scheduler_conf"],
+                &["volcano", "plan", "--scheduler_conf"],
+            ),
+            (&["volcano"], &["volcano"]),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(in_clap_style(arguments(given)), arguments(expected));
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The subcommands, one file each: reads the arguments, does the work through the libraries, prints.
 
 pub mod crds;
+pub(crate) mod go_flags;
+mod klog;
 pub mod plan;
+pub mod scheduler;
 
 use crate::failure::Failure;
 use std::io::{ErrorKind, Write};

@@ -38,7 +38,8 @@ pub struct PlanArgs {
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Scheduler configuration, as the scheduler reads it [default: that of a scheduler without one]
+    /// Scheduler configuration, as the scheduler reads it [default: that of a snapshot, else that of a scheduler
+    /// without one]
     #[arg(long, value_name = "FILE")]
     scheduler_conf: Option<PathBuf>,
 
@@ -58,15 +59,15 @@ pub struct PlanArgs {
     #[arg(long)]
     timings: bool,
 
-    /// Place pods that ask for this scheduler. May be repeated
-    #[arg(long, value_name = "NAME", default_value = SCHEDULER)]
+    /// Place pods that ask for this scheduler. May be repeated [default: those of a snapshot, else volcano]
+    #[arg(long, value_name = "NAME")]
     scheduler_name: Vec<String>,
 
-    /// The queue of PodGroups that name none
-    #[arg(long, value_name = "NAME", default_value = queues::DEFAULT)]
-    default_queue: String,
+    /// The queue of PodGroups that name none [default: that of a snapshot, else default]
+    #[arg(long, value_name = "NAME")]
+    default_queue: Option<String>,
 
-    /// The moment of the first cycle, RFC 3339 [default: the current time]
+    /// The moment of the first cycle, RFC 3339 [default: that of a snapshot, else the current time]
     #[arg(long, value_name = "TIME")]
     now: Option<String>,
 
@@ -102,7 +103,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 }
 
 fn run_plan(args: &PlanArgs) -> Result<ExitCode, Failure> {
-    let now = moment(args)?;
+    let given_now = given_moment(args)?;
     if args
         .files
         .iter()
@@ -116,9 +117,15 @@ fn run_plan(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let mut cluster = Cluster::read(&args.files)?;
     let conf = configuration(args, &cluster)?;
-    cluster.complete(&args.default_queue);
-    let submitted = add_jobs(args, &mut cluster, now)?;
-    cluster.note_strangers(&args.scheduler_name);
+    let now = given_now.or(cluster.settings.now).unwrap_or_else(current_moment);
+    let scheduler_names = scheduler_names(args, &cluster);
+    let default_queue = default_queue(args, &cluster);
+    cluster.complete(&default_queue);
+    let submitted = add_jobs(args, &mut cluster, &scheduler_names, now)?;
+    // A scheduler's own snapshot has pods of others only to show whose their groups are.
+    if !cluster.settings.complete {
+        cluster.note_strangers(&scheduler_names);
+    }
     let mut notes = std::mem::take(&mut cluster.notes);
     let plugins = session::missing_plugins(&conf)
         .into_iter()
@@ -133,8 +140,8 @@ fn run_plan(args: &PlanArgs) -> Result<ExitCode, Failure> {
     }
     let setup = Setup {
         conf,
-        names: SchedulerNames::Only(args.scheduler_name.clone()),
-        default_queue: args.default_queue.clone(),
+        names: SchedulerNames::Only(scheduler_names),
+        default_queue,
         cycles: args.cycles,
         now,
     };
@@ -155,8 +162,13 @@ fn run_plan(args: &PlanArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn add_jobs(args: &PlanArgs, cluster: &mut Cluster, now: Time) -> Result<Vec<Submitted>, Failure> {
-    let scheduler_name = args.scheduler_name.first().map_or(SCHEDULER, String::as_str);
+fn add_jobs(
+    args: &PlanArgs,
+    cluster: &mut Cluster,
+    scheduler_names: &[String],
+    now: Time,
+) -> Result<Vec<Submitted>, Failure> {
+    let scheduler_name = scheduler_names.first().map_or(SCHEDULER, String::as_str);
     submit::submit(cluster, &args.submit, scheduler_name, now)
 }
 
@@ -166,20 +178,38 @@ fn configuration(args: &PlanArgs, cluster: &Cluster) -> Result<SchedulerConf, Fa
         let source = Source::open(path)?;
         return session::configuration(&source.name, source.text());
     }
-    match &cluster.conf {
+    match &cluster.settings.conf {
         Some(text) => session::configuration("conf of the input", text),
         None => session::configuration("default configuration", SchedulerConf::default_text()),
     }
 }
 
-fn moment(args: &PlanArgs) -> Result<Time, Failure> {
-    if let Some(text) = &args.now {
-        return Time::parse(text).map_err(|error| Failure::new(format!("--now: {error}")));
+/// The names of the command line, else those that came with the objects, else the usual one.
+fn scheduler_names(args: &PlanArgs, cluster: &Cluster) -> Vec<String> {
+    match &cluster.settings.scheduler_names {
+        _ if !args.scheduler_name.is_empty() => args.scheduler_name.clone(),
+        Some(names) => names.clone(),
+        None => vec![SCHEDULER.to_owned()],
     }
+}
+
+/// The queue of the command line, else the one that came with the objects, else the usual one.
+fn default_queue(args: &PlanArgs, cluster: &Cluster) -> String {
+    let given = args
+        .default_queue
+        .as_ref()
+        .or(cluster.settings.default_queue.as_ref());
+    given.map_or(queues::DEFAULT, String::as_str).to_owned()
+}
+
+fn given_moment(args: &PlanArgs) -> Result<Option<Time>, Failure> {
+    let parsed = args.now.as_deref().map(Time::parse).transpose();
+    parsed.map_err(|error| Failure::new(format!("--now: {error}")))
+}
+
+fn current_moment() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Time::from_unix_micros(
-        i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
-    ))
+    Time::from_unix_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// The width of the terminal that is printed to; `None` for a pipe or a file.

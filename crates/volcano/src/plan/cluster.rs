@@ -3,7 +3,7 @@
 //! People write less than an API server stores: a pod without a priority, a node without `allocatable`, no
 //! queues at all. What is filled in here is what a cluster would have filled in, no more.
 
-use super::input::{self, Entry};
+use super::input::{self, Entry, Settings};
 use super::objects::{self, Taken};
 use super::source::Source;
 use crate::failure::Failure;
@@ -14,6 +14,7 @@ use volcano_api::meta::Resource as _;
 use volcano_api::names::{annotations, critical, queues};
 use volcano_api::scheduling::{Queue, QueueState};
 use volcano_engine::model::delta::Delta;
+use volcano_engine::model::kind::Kind;
 
 /// Priority classes that every cluster has.
 const SYSTEM_CLASSES: &[(&str, i32)] = &[
@@ -28,8 +29,8 @@ const DEFAULT_PRIORITY: i32 = 0;
 pub struct Cluster {
     /// The objects, each kind after those that it refers to.
     pub objects: Vec<Delta>,
-    /// The scheduler configuration that came with them.
-    pub conf: Option<String>,
+    /// What came with them about how they are to be planned.
+    pub settings: Settings,
     /// What the user should know about the input.
     pub notes: Vec<String>,
 }
@@ -47,8 +48,8 @@ impl Cluster {
         let mut collector = Collector::default();
         for path in super::source::expand(paths)? {
             let source = Source::open(&path)?;
-            let conf = input::read(&source, &mut |entry| collector.take(&entry, true))?;
-            cluster.conf = conf.or(cluster.conf);
+            let settings = input::read(&source, &mut |entry| collector.take(&entry, true))?;
+            cluster.settings.merge(settings);
         }
         if collector.seen == 0 {
             return Err(Failure::new("no objects in the input")
@@ -62,7 +63,7 @@ impl Cluster {
     pub fn exactly(source: &Source) -> Result<Self, Failure> {
         let mut cluster = Cluster::default();
         let mut collector = Collector::default();
-        cluster.conf = input::read(source, &mut |entry| collector.take(&entry, false))?;
+        cluster.settings = input::read(source, &mut |entry| collector.take(&entry, false))?;
         cluster.take(collector);
         Ok(cluster)
     }
@@ -90,6 +91,14 @@ impl Cluster {
                 _ => {}
             }
         }
+        if !self.settings.complete {
+            self.add_queues(default_queue);
+        }
+        self.sort();
+    }
+
+    /// Adds the queues that a scheduler makes when it starts.
+    fn add_queues(&mut self, default_queue: &str) {
         let mut wanted = vec![queues::ROOT, queues::DEFAULT];
         if !wanted.contains(&default_queue) {
             wanted.push(default_queue);
@@ -99,7 +108,6 @@ impl Cluster {
                 self.objects.push(Delta::Queue(Box::new(own_queue(name))));
             }
         }
-        self.sort();
     }
 
     /// The queue of a name.
@@ -124,10 +132,10 @@ impl Cluster {
     }
 
     /// Whether there is an object of this kind and name.
-    pub fn has(&self, kind: &'static str, namespace: &str, name: &str) -> bool {
+    pub fn has(&self, kind: Kind, namespace: &str, name: &str) -> bool {
         self.objects
             .iter()
-            .any(|object| objects::key(object) == Some((kind, namespace, name)))
+            .any(|object| object.key() == Some((kind, namespace, name)))
     }
 
     /// The numbers behind the priority classes.
@@ -188,7 +196,7 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 #[derive(Default)]
 struct Collector {
     objects: Vec<Delta>,
-    known: BTreeSet<(&'static str, String, String)>,
+    known: BTreeSet<(Kind, String, String)>,
     replaced: Vec<String>,
     skipped: BTreeMap<(String, &'static str), usize>,
     seen: usize,
@@ -204,7 +212,7 @@ impl Collector {
                 return Ok(());
             }
         };
-        if watch_repeats && let Some((kind, namespace, name)) = objects::key(&object) {
+        if watch_repeats && let Some((kind, namespace, name)) = object.key() {
             let key = (kind, namespace.to_owned(), name.to_owned());
             if !self.known.insert(key) {
                 self.replaced.push(format!(
@@ -332,6 +340,14 @@ mod tests {
             .map(|q| (q.metadata.name.as_str(), q.spec.weight, q.spec.reclaimable))
             .collect();
         assert_eq!(queues, [("default", 5, None), ("root", 1, Some(false))]);
+    }
+
+    #[test]
+    fn no_queue_is_added_to_a_cluster_that_says_that_it_is_complete() {
+        let cluster = read(
+            r#"{"complete": true, "objects": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}]}"#,
+        );
+        assert_eq!(cluster.queues().count(), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use volcano_api::time::Time;
 
 /// Lists within lists; nobody writes more than one.
 const MAX_LIST_DEPTH: usize = 8;
@@ -27,10 +28,41 @@ pub struct Entry<'a> {
     json: &'a str,
 }
 
-/// What a document can be apart from an object: objects with the configuration to plan them with.
+/// What a source says about how its objects are to be planned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The scheduler configuration.
+    pub conf: Option<String>,
+    /// The names of the scheduler.
+    pub scheduler_names: Option<Vec<String>>,
+    /// The queue of PodGroups that name none.
+    pub default_queue: Option<String>,
+    /// The moment of the first cycle.
+    pub now: Option<Time>,
+    /// The objects are all that there is: no queues are added to them.
+    pub complete: bool,
+}
+
+impl Settings {
+    /// Takes in the settings of a later source, which hold where both say something.
+    pub fn merge(&mut self, later: Settings) {
+        self.conf = later.conf.or_else(|| self.conf.take());
+        self.scheduler_names = later.scheduler_names.or_else(|| self.scheduler_names.take());
+        self.default_queue = later.default_queue.or_else(|| self.default_queue.take());
+        self.now = later.now.or(self.now);
+        self.complete |= later.complete;
+    }
+}
+
+/// What a document can be apart from an object: objects with the settings to plan them with.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Snapshot<'a> {
     conf: Option<String>,
+    scheduler_names: Option<Vec<String>>,
+    default_queue: Option<String>,
+    now: Option<Time>,
+    complete: Option<bool>,
     #[serde(borrow)]
     objects: Option<Vec<&'a RawValue>>,
 }
@@ -61,15 +93,15 @@ struct Items<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// Calls `take` for every object of a source, and returns the configuration that it may come with.
+/// Calls `take` for every object of a source, and returns the settings that it may come with.
 pub fn read(
     source: &Source,
     take: &mut dyn FnMut(Entry<'_>) -> Result<(), Failure>,
-) -> Result<Option<String>, Failure> {
-    let mut conf = None;
+) -> Result<Settings, Failure> {
+    let mut settings = Settings::default();
     for Document { number, json } in source.documents()? {
         let place = format!("{}: document {number}", source.name);
-        let Some(objects) = bundle(&place, &json, &mut conf)? else {
+        let Some(objects) = bundle(&place, &json, &mut settings)? else {
             each(&place, &json, None, 0, take)?;
             continue;
         };
@@ -77,14 +109,14 @@ pub fn read(
             each(&format!("{place}, objects[{index}]"), object.get(), None, 0, take)?;
         }
     }
-    Ok(conf)
+    Ok(settings)
 }
 
 /// The objects of a document that is an array or a snapshot; `None` when it is an object.
 fn bundle<'a>(
     place: &str,
     json: &'a str,
-    conf: &mut Option<String>,
+    settings: &mut Settings,
 ) -> Result<Option<Vec<&'a RawValue>>, Failure> {
     if json.starts_with('[') {
         return decode_at(place, json).map(Some);
@@ -100,9 +132,13 @@ fn bundle<'a>(
         ))
         .hint("expected objects, a List, or {\"conf\": …, \"objects\": […]}; a Job goes in with --submit")
     })?;
-    if snapshot.conf.is_some() {
-        *conf = snapshot.conf;
-    }
+    settings.merge(Settings {
+        conf: snapshot.conf,
+        scheduler_names: snapshot.scheduler_names,
+        default_queue: snapshot.default_queue,
+        now: snapshot.now,
+        complete: snapshot.complete.unwrap_or(false),
+    });
     Ok(Some(objects))
 }
 
@@ -238,13 +274,14 @@ mod tests {
     use super::*;
     use volcano_api::core::Pod;
 
-    fn titles(text: &str) -> Result<(Vec<String>, Option<String>), String> {
+    fn titles(text: &str) -> Result<(Vec<String>, Settings), String> {
         let mut titles = Vec::new();
-        let conf = read(&Source::from_text("c", text), &mut |entry| {
+        let settings = read(&Source::from_text("c", text), &mut |entry| {
             titles.push(entry.title());
             Ok(())
         });
-        conf.map(|conf| (titles, conf))
+        settings
+            .map(|settings| (titles, settings))
             .map_err(|failure| failure.to_string())
     }
 
@@ -276,11 +313,32 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_brings_its_configuration() {
-        let (titles, conf) =
-            titles(r#"{"conf": "actions: allocate", "objects": [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}]}"#).unwrap();
-        assert_eq!(titles, ["c: document 1, objects[0] (Node n)"]);
-        assert_eq!(conf.as_deref(), Some("actions: allocate"));
+    fn a_snapshot_brings_its_settings() {
+        let text = r#"{"conf": "actions: allocate", "objects": [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}]}"#;
+        let (objects, settings) = titles(text).unwrap();
+        assert_eq!(objects, ["c: document 1, objects[0] (Node n)"]);
+        let only_conf = Settings {
+            conf: Some("actions: allocate".to_owned()),
+            ..Settings::default()
+        };
+        assert_eq!(settings, only_conf);
+        let text = r#"{"conf": "a", "schedulerNames": ["vc"], "defaultQueue": "q", "now": "1970-01-01T00:00:01Z",
+            "complete": true, "objects": []}"#;
+        let (_, mut settings) = titles(text).unwrap();
+        let all = Settings {
+            conf: Some("a".to_owned()),
+            scheduler_names: Some(vec!["vc".to_owned()]),
+            default_queue: Some("q".to_owned()),
+            now: Some(Time::from_unix_seconds(1)),
+            complete: true,
+        };
+        assert_eq!(settings, all);
+        settings.merge(only_conf.clone());
+        let both = Settings {
+            conf: only_conf.conf,
+            ..all
+        };
+        assert_eq!(settings, both, "the later one holds where it says something");
     }
 
     #[test]
@@ -295,6 +353,10 @@ mod tests {
             (
                 "just words",
                 "c: document 1: invalid type: string \"just words\", expected a Kubernetes object",
+            ),
+            (
+                r#"{"now": "noon", "objects": []}"#,
+                "c: document 1: now: \"noon\" is no RFC 3339 time",
             ),
             (
                 "{kind: 1, apiVersion: v1}",

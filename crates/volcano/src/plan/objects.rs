@@ -12,6 +12,7 @@ use volcano_api::names::kinds;
 use volcano_api::scheduling::{PodGroup, Queue};
 use volcano_api::topology::HyperNode;
 use volcano_engine::model::delta::Delta;
+use volcano_engine::model::kind::Kind;
 
 /// Where objects without a namespace go that must have one.
 pub const DEFAULT_NAMESPACE: &str = "default";
@@ -27,49 +28,51 @@ pub enum Taken {
 
 /// Reads an object of a kind that scheduling uses.
 pub fn take(entry: &Entry<'_>) -> Result<Taken, Failure> {
-    let delta = match (entry.group(), entry.kind.as_str()) {
-        ("", "Pod") => Delta::Pod(Box::new(slim::<Pod>(entry, |o| &mut o.metadata, true)?)),
-        ("", "Node") => Delta::Node(Box::new(slim::<Node>(entry, |o| &mut o.metadata, false)?)),
-        ("", "Namespace") => Delta::Namespace(slim::<Namespace>(entry, |o| &mut o.metadata, false)?),
-        ("", "PersistentVolumeClaim") => Delta::Claim(Box::new(slim::<PersistentVolumeClaim>(
-            entry,
-            |o| &mut o.metadata,
-            true,
-        )?)),
-        ("", "PersistentVolume") => Delta::Volume(Box::new(slim::<PersistentVolume>(
-            entry,
-            |o| &mut o.metadata,
-            false,
-        )?)),
-        ("", "ResourceQuota") => {
-            Delta::ResourceQuota(Box::new(slim::<ResourceQuota>(entry, |o| &mut o.metadata, true)?))
-        }
-        ("storage.k8s.io", "StorageClass") => {
-            Delta::StorageClass(Box::new(slim::<StorageClass>(entry, |o| &mut o.metadata, false)?))
-        }
-        ("storage.k8s.io", "CSINode") => {
-            Delta::CsiNode(Box::new(slim::<CsiNode>(entry, |o| &mut o.metadata, false)?))
-        }
-        ("policy", "PodDisruptionBudget") => Delta::DisruptionBudget(Box::new(slim::<PodDisruptionBudget>(
-            entry,
-            |o| &mut o.metadata,
-            true,
-        )?)),
-        ("scheduling.k8s.io", "PriorityClass") => {
-            Delta::PriorityClass(slim::<PriorityClass>(entry, |o| &mut o.metadata, false)?)
-        }
-        (kinds::SCHEDULING, "PodGroup") => {
-            Delta::PodGroup(Box::new(own::<PodGroup>(entry, |o| &mut o.metadata, true)?))
-        }
-        (kinds::SCHEDULING, "Queue") => {
-            Delta::Queue(Box::new(own::<Queue>(entry, |o| &mut o.metadata, false)?))
-        }
-        (kinds::TOPOLOGY, "HyperNode") => {
-            Delta::HyperNode(Box::new(own::<HyperNode>(entry, |o| &mut o.metadata, false)?))
-        }
-        (group, kind) => return Ok(Taken::Skipped(why_skipped(group, kind))),
+    let Some(kind) = Kind::find(entry.group(), &entry.kind) else {
+        return Ok(Taken::Skipped(why_skipped(entry.group(), &entry.kind)));
     };
-    Ok(Taken::Object(delta))
+    let namespaced = kind.is_namespaced();
+    Ok(Taken::Object(match kind {
+        Kind::Pod => Delta::Pod(Box::new(slim::<Pod>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::Node => Delta::Node(Box::new(slim::<Node>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::Namespace => Delta::Namespace(slim::<Namespace>(entry, |o| &mut o.metadata, namespaced)?),
+        Kind::PriorityClass => {
+            Delta::PriorityClass(slim::<PriorityClass>(entry, |o| &mut o.metadata, namespaced)?)
+        }
+        Kind::Claim => Delta::Claim(Box::new(slim::<PersistentVolumeClaim>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+        Kind::Volume => Delta::Volume(Box::new(slim::<PersistentVolume>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+        Kind::ResourceQuota => Delta::ResourceQuota(Box::new(slim::<ResourceQuota>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+        Kind::StorageClass => Delta::StorageClass(Box::new(slim::<StorageClass>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+        Kind::CsiNode => Delta::CsiNode(Box::new(slim::<CsiNode>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::DisruptionBudget => Delta::DisruptionBudget(Box::new(slim::<PodDisruptionBudget>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+        Kind::PodGroup => Delta::PodGroup(Box::new(own::<PodGroup>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::Queue => Delta::Queue(Box::new(own::<Queue>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::HyperNode => Delta::HyperNode(Box::new(own::<HyperNode>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+    }))
 }
 
 fn why_skipped(group: &str, kind: &str) -> &'static str {
@@ -137,35 +140,9 @@ pub fn made_uid(namespace: &str, name: &str) -> String {
     }
 }
 
-/// Kind, namespace and name of an object of the plan.
-pub fn key(delta: &Delta) -> Option<(&'static str, &str, &str)> {
-    Some(match delta {
-        Delta::Pod(o) => ("Pod", &o.metadata.namespace, &o.metadata.name),
-        Delta::Node(o) => ("Node", "", &o.metadata.name),
-        Delta::Namespace(o) => ("Namespace", "", &o.metadata.name),
-        Delta::Claim(o) => ("PersistentVolumeClaim", &o.metadata.namespace, &o.metadata.name),
-        Delta::Volume(o) => ("PersistentVolume", "", &o.metadata.name),
-        Delta::ResourceQuota(o) => ("ResourceQuota", &o.metadata.namespace, &o.metadata.name),
-        Delta::StorageClass(o) => ("StorageClass", "", &o.metadata.name),
-        Delta::CsiNode(o) => ("CSINode", "", &o.metadata.name),
-        Delta::DisruptionBudget(o) => ("PodDisruptionBudget", &o.metadata.namespace, &o.metadata.name),
-        Delta::PriorityClass(o) => ("PriorityClass", "", &o.metadata.name),
-        Delta::PodGroup(o) => ("PodGroup", &o.metadata.namespace, &o.metadata.name),
-        Delta::Queue(o) => ("Queue", "", &o.metadata.name),
-        Delta::HyperNode(o) => ("HyperNode", "", &o.metadata.name),
-        _ => return None,
-    })
-}
-
 /// The order in which objects enter an empty model: what others refer to comes first, so that nothing is
 /// computed twice.
-pub fn rank(delta: &Delta) -> u8 {
-    match delta {
-        Delta::PriorityClass(_) | Delta::Namespace(_) => 0,
-        Delta::Queue(_) | Delta::HyperNode(_) => 1,
-        Delta::Node(_) => 2,
-        Delta::PodGroup(_) => 4,
-        Delta::Pod(_) => 5,
-        _ => 3,
-    }
+pub fn rank(delta: &Delta) -> Option<usize> {
+    let (kind, _, _) = delta.key()?;
+    Kind::ALL.iter().position(|other| *other == kind)
 }

@@ -20,6 +20,7 @@ use volcano_api::quantity::{Format, Quantity};
 use volcano_api::scheduling::{NetworkTopology, PodGroup, PodGroupPhase, SubGroupPolicy};
 use volcano_api::time::Time;
 use volcano_engine::model::delta::Delta;
+use volcano_engine::model::kind::Kind;
 
 /// The most pods that one Job is expanded to.
 const MAX_PODS: i64 = 1_000_000;
@@ -136,14 +137,15 @@ fn add(
             objects.push(Delta::Pod(Box::new(pod)));
         }
     }
-    let there: BTreeSet<_> = cluster.objects.iter().filter_map(super::objects::key).collect();
+    let there: BTreeSet<_> = cluster.objects.iter().filter_map(Delta::key).collect();
     let taken = objects
         .iter()
-        .filter_map(super::objects::key)
+        .filter_map(Delta::key)
         .find(|key| there.contains(key));
     if let Some((kind, namespace, name)) = taken {
         return Err(Failure::new(format!(
-            "{title}: {kind} {namespace}/{name} is in the cluster already"
+            "{title}: {} {namespace}/{name} is in the cluster already",
+            kind.name()
         ))
         .hint("give the Job another name, or leave its objects out of the input"));
     }
@@ -173,7 +175,7 @@ fn claims(job: &Job, cluster: &Cluster, title: &str) -> Result<Vec<JobClaim>, Fa
         let namespace = &job.metadata.namespace;
         if !volume.volume_claim_name.is_empty() {
             let name = &volume.volume_claim_name;
-            if !cluster.has("PersistentVolumeClaim", namespace, name) {
+            if !cluster.has(Kind::Claim, namespace, name) {
                 return Err(Failure::new(format!(
                     "{title}: spec.volumes[{index}]: pvc {name} is not found, the job will be in the Pending state until the PVC is created"
                 ))

@@ -262,7 +262,7 @@ fn volumes_become_claims_of_every_pod() {
         .map(|v| v.persistent_volume_claim.as_ref().unwrap().claim_name.as_str())
         .collect();
     assert_eq!(claims, ["data", "j-pvc-000000000002"]);
-    assert!(cluster.has("PersistentVolumeClaim", "default", "j-pvc-000000000002"));
+    assert!(cluster.has(Kind::Claim, "default", "j-pvc-000000000002"));
 }
 
 #[test]

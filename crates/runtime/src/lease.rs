@@ -1,0 +1,414 @@
+//! Leader election with a Lease, compatible with client-go: of several instances one works, the others stand by.
+//!
+//! `election` decides, this file reads and writes. Whoever loses the lease does not exit: it stands by with all
+//! that it knows, and is ready at once when its turn comes.
+
+mod election;
+#[cfg(test)]
+mod tests;
+
+use crate::client::{CallError, Client, Resource};
+use crate::fence::Fence;
+use election::{Election, Record, Step};
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::{info, warn};
+use volcano_api::time::Time;
+
+/// A candidate waits up to this much longer than the retry period, so that candidates do not come all at once.
+const JITTER: f64 = 1.2;
+/// Attempts at giving the lease back: somebody may write between reading and writing.
+const RELEASE_ATTEMPTS: usize = 3;
+const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases");
+
+/// Who campaigns for which lease, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long others leave the lease alone after they saw it renewed.
+    pub lease_duration: Duration,
+    /// How long the holder tries to renew before it gives up.
+    pub renew_deadline: Duration,
+    /// How long between two attempts.
+    pub retry_period: Duration,
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Name of the Lease.
+    pub name: String,
+    /// Who this is: different for every process.
+    pub identity: String,
+}
+
+impl Settings {
+    /// Checks that the settings make sense together.
+    ///
+    /// # Errors
+    /// What is wrong, with the flag.
+    pub fn validate(&self) -> Result<(), String> {
+        let durations = [
+            ("--leader-elect-lease-duration", self.lease_duration),
+            ("--leader-elect-renew-deadline", self.renew_deadline),
+            ("--leader-elect-retry-period", self.retry_period),
+        ];
+        if let Some((flag, _)) = durations.iter().find(|(_, duration)| duration.is_zero()) {
+            return Err(format!("{flag} must be greater than zero"));
+        }
+        // A Lease counts whole seconds: the others would not wait for the rest.
+        if Duration::from_secs(self.lease_duration.as_secs()) <= self.renew_deadline {
+            return Err(
+                "--leader-elect-lease-duration, in whole seconds, must be greater than \
+                 --leader-elect-renew-deadline"
+                    .to_owned(),
+            );
+        }
+        if self.renew_deadline <= self.retry_period.mul_f64(JITTER) {
+            return Err(format!(
+                "--leader-elect-renew-deadline must be greater than --leader-elect-retry-period times {JITTER}"
+            ));
+        }
+        let texts = [
+            ("--leader-elect-resource-name", &self.name),
+            ("--leader-elect-resource-namespace", &self.namespace),
+        ];
+        match texts.iter().find(|(_, text)| text.is_empty()) {
+            Some((flag, _)) => Err(format!("{flag} must not be empty")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A new identity: `<hostname>_<uuid>`.
+pub fn identity() -> String {
+    format!("{}_{}", hostname(), uuid::Uuid::new_v4())
+}
+
+/// The name of this machine; in a pod, that of the pod.
+pub fn hostname() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| std::env::var("HOSTNAME").ok());
+    host.unwrap_or_default().trim().to_owned()
+}
+
+/// Whether this instance leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leadership {
+    /// Another does, or nobody.
+    Standby {
+        /// Who does, as far as is known.
+        holder: Option<String>,
+    },
+    /// This one does.
+    Leading {
+        /// How often the lease changed hands.
+        transitions: u32,
+        /// How often this process began to lead: tells two times apart when nobody led between them.
+        term: u64,
+    },
+    /// The election is over: this process stops.
+    Stopped,
+}
+
+/// Where an election begins.
+impl Default for Leadership {
+    fn default() -> Self {
+        Leadership::Standby { holder: None }
+    }
+}
+
+impl Leadership {
+    /// There is no election: this instance leads from the beginning.
+    pub fn alone() -> Self {
+        Leadership::Leading {
+            transitions: 0,
+            term: 1,
+        }
+    }
+
+    /// Whether this instance leads.
+    pub fn leads(&self) -> bool {
+        matches!(self, Leadership::Leading { .. })
+    }
+}
+
+/// Campaigns, renews, and campaigns again after a loss, until `shutdown` becomes true or its sender is gone. Then
+/// the lease is given back, so that another takes over at once.
+///
+/// `fence` opens and closes with the lease. The client should be one of its own, so that renewals do not wait in line
+/// behind other calls at the rate limit. Stop the writers before `shutdown`: until then the lease is kept for them.
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    fence: Fence,
+    shutdown: watch::Receiver<bool>,
+    state: watch::Sender<Leadership>,
+) {
+    campaign(client, settings, fence, shutdown, state).await;
+}
+
+/// Where leases are kept.
+trait Leases {
+    async fn read(&self, path: &str) -> Result<Value, CallError>;
+    async fn create(&self, path: &str, lease: &Value) -> Result<Value, CallError>;
+    async fn update(&self, path: &str, lease: &Value) -> Result<Value, CallError>;
+}
+
+impl Leases for Client {
+    async fn read(&self, path: &str) -> Result<Value, CallError> {
+        self.get(path).await
+    }
+
+    async fn create(&self, path: &str, lease: &Value) -> Result<Value, CallError> {
+        parsed(&self.post(path, lease.to_string().into_bytes()).await?)
+    }
+
+    async fn update(&self, path: &str, lease: &Value) -> Result<Value, CallError> {
+        parsed(&self.put(path, lease.to_string().into_bytes()).await?)
+    }
+}
+
+fn parsed(answer: &[u8]) -> Result<Value, CallError> {
+    serde_json::from_slice(answer).map_err(|error| CallError::Unreadable(error.to_string()))
+}
+
+async fn campaign<L: Leases>(
+    leases: L,
+    settings: Settings,
+    fence: Fence,
+    mut shutdown: watch::Receiver<bool>,
+    state: watch::Sender<Leadership>,
+) {
+    let (identity, name) = (&settings.identity, &settings.name);
+    let election = Election::new(identity, settings.lease_duration, settings.renew_deadline);
+    info!(lease = %format_args!("{}/{name}", settings.namespace), identity, "campaigning for the lease");
+    let mut candidate = Candidate {
+        leases,
+        settings,
+        fence,
+        state,
+        election,
+        lease: None,
+        told: None,
+    };
+    candidate.publish();
+    tokio::select! {
+        () = candidate.attempt_for_ever() => {}
+        () = stopped(&mut shutdown) => {}
+    }
+    candidate.resign().await;
+}
+
+/// Until there is a reason to stop.
+async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+    // An error means that whoever could say so is gone.
+    let _ = shutdown.wait_for(|stop| *stop).await;
+}
+
+/// What was being done when a call failed, and how it failed.
+struct Failed {
+    doing: &'static str,
+    error: CallError,
+}
+
+impl Failed {
+    fn doing(doing: &'static str) -> impl FnOnce(CallError) -> Failed {
+        move |error| Failed { doing, error }
+    }
+
+    /// Failures of one kind are told once.
+    fn kind(&self) -> (&'static str, u16) {
+        (self.doing, self.error.code())
+    }
+}
+
+struct Candidate<L> {
+    leases: L,
+    settings: Settings,
+    fence: Fence,
+    state: watch::Sender<Leadership>,
+    election: Election,
+    /// The object as it was read or written last: what a write must find unchanged.
+    lease: Option<Value>,
+    /// The kind of failure that was logged last, until a call succeeds.
+    told: Option<(&'static str, u16)>,
+}
+
+impl<L: Leases> Candidate<L> {
+    async fn attempt_for_ever(&mut self) {
+        loop {
+            self.attempt_in_time().await;
+            self.publish();
+            sleep(self.pause()).await;
+        }
+    }
+
+    /// One attempt at getting or keeping the lease; a leader does not wait for an answer beyond its deadline.
+    async fn attempt_in_time(&mut self) {
+        let deadline = self.election.deadline();
+        let attempt = self.attempt();
+        let outcome = match deadline {
+            Some(deadline) => timeout_at(deadline, attempt).await.unwrap_or_else(|_| {
+                Err(Failed {
+                    doing: "renewing",
+                    error: CallError::NoAnswer("the renew deadline has passed".to_owned()),
+                })
+            }),
+            None => attempt.await,
+        };
+        self.tell(outcome);
+        if self.election.expire(Instant::now()) {
+            let after_s = self.settings.renew_deadline.as_secs_f64();
+            warn!(after_s, "the lease could not be renewed in time");
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<(), Failed> {
+        if let Some(record) = self.election.renewal(now_wall()) {
+            match self.update(record).await {
+                // Somebody else wrote: look at what.
+                Err(error) if error.is_conflict() || error.is_not_found() => {}
+                outcome => return outcome.map_err(Failed::doing("renewing")),
+            }
+        }
+        let path = LEASES.object(&self.settings.namespace, &self.settings.name);
+        self.lease = match self.leases.read(&path).await {
+            Ok(lease) => Some(lease),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(Failed::doing("reading")(error)),
+        };
+        let found = self.lease.as_ref().map(Record::of);
+        match self.election.decide(found, Instant::now(), now_wall()) {
+            Step::Create(record) => self.create(record).await.map_err(Failed::doing("creating")),
+            Step::Update(record) => match self.update(record).await {
+                // Another candidate was faster; the next attempt sees who.
+                Err(error) if error.is_conflict() => Ok(()),
+                outcome => outcome.map_err(Failed::doing("taking")),
+            },
+            Step::Wait => Ok(()),
+        }
+    }
+
+    async fn create(&mut self, record: Record) -> Result<(), CallError> {
+        let mut lease = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"namespace": self.settings.namespace, "name": self.settings.name},
+        });
+        record.write(&mut lease);
+        let path = LEASES.within(&self.settings.namespace);
+        let sent = Instant::now();
+        let answer = match self.leases.create(&path, &lease).await {
+            // Another candidate was faster; the next attempt sees who.
+            Err(error) if error.is_conflict() => return Ok(()),
+            answer => answer?,
+        };
+        self.written(record, answer, sent);
+        Ok(())
+    }
+
+    async fn update(&mut self, record: Record) -> Result<(), CallError> {
+        let Some(mut lease) = self.lease.clone() else {
+            return Ok(());
+        };
+        record.write(&mut lease);
+        let path = LEASES.object(&self.settings.namespace, &self.settings.name);
+        let sent = Instant::now();
+        let answer = self.leases.update(&path, &lease).await?;
+        self.written(record, answer, sent);
+        Ok(())
+    }
+
+    fn written(&mut self, record: Record, answer: Value, sent: Instant) {
+        self.lease = Some(answer);
+        self.election.written(record, sent, Instant::now());
+        self.fence.extend(sent.into_std(), self.settings.renew_deadline);
+    }
+
+    /// How long until the next attempt. A leader keeps time, and looks again when its own has run out.
+    fn pause(&self) -> Duration {
+        let period = self.settings.retry_period;
+        match self.election.deadline() {
+            Some(deadline) => period.min(deadline.saturating_duration_since(Instant::now())),
+            None => period.mul_f64(1.0 + JITTER * fastrand::f64()),
+        }
+    }
+
+    /// Tells everybody who leads, if that has changed; without the lease nothing is written any more.
+    fn publish(&mut self) {
+        let now = self.election.leadership();
+        if !now.leads() {
+            self.fence.close();
+        }
+        let before = self.state.borrow().clone();
+        if now == before {
+            return;
+        }
+        match &now {
+            Leadership::Leading { transitions, .. } => info!(transitions, "became leader"),
+            Leadership::Standby { holder } => {
+                let holder = holder.as_deref().unwrap_or("nobody");
+                if before.leads() {
+                    warn!(holder, "stopped leading");
+                } else {
+                    info!(holder, "the leader changed");
+                }
+            }
+            Leadership::Stopped => {}
+        }
+        self.state.send_replace(now);
+    }
+
+    fn tell(&mut self, outcome: Result<(), Failed>) {
+        match outcome {
+            Ok(()) => {
+                if self.told.take().is_some() {
+                    info!("the lease can be reached again");
+                }
+            }
+            Err(failed) => {
+                if self.told.replace(failed.kind()) != Some(failed.kind()) {
+                    let Failed { doing, error } = failed;
+                    warn!(doing, %error, "the lease cannot be reached; trying again");
+                }
+            }
+        }
+    }
+
+    /// Gives the lease back.
+    async fn resign(&mut self) {
+        self.fence.close();
+        let in_time = self.settings.renew_deadline;
+        match timeout(in_time, self.give_back()).await {
+            Ok(Ok(true)) => info!("the lease is given back"),
+            Ok(Ok(false)) => {}
+            Ok(Err(error)) => warn!(%error, "the lease could not be given back"),
+            Err(_) => warn!("the lease could not be given back in time"),
+        }
+        self.state.send_replace(Leadership::Stopped);
+    }
+
+    /// Whether it was ours. The lease is read anew: an answer may have been on its way.
+    async fn give_back(&mut self) -> Result<bool, CallError> {
+        let path = LEASES.object(&self.settings.namespace, &self.settings.name);
+        for attempt in 1.. {
+            let mut lease = match self.leases.read(&path).await {
+                Err(error) if error.is_not_found() => return Ok(false),
+                lease => lease?,
+            };
+            let Some(record) = self.election.release(&Record::of(&lease), now_wall()) else {
+                return Ok(false);
+            };
+            record.write(&mut lease);
+            match self.leases.update(&path, &lease).await {
+                Err(error) if error.is_conflict() && attempt < RELEASE_ATTEMPTS => {}
+                outcome => return outcome.map(|_| true),
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn now_wall() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_unix_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,173 @@
+//! The configuration file: read at the start, read again when its content changes.
+//!
+//! The file is usually a mounted ConfigMap, which changes by swapping a symbolic link; it may also be missing for a
+//! moment. So the content is compared once a second, and nothing else is relied on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use volcano_engine::config::{SchedulerConf, catalog};
+
+/// A larger file is refused; a ConfigMap holds no more.
+const LARGEST: u64 = 1 << 20;
+/// How often the file is looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A configuration that can be used.
+#[derive(Clone, Debug)]
+pub struct Conf {
+    /// What it means.
+    pub conf: SchedulerConf,
+    /// What it says.
+    pub text: String,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Unusable(pub String);
+
+/// The configuration at the start, and what is wrong with the file if the default took its place.
+///
+/// # Errors
+/// With `disable_default`, when there is no file or it cannot be used.
+pub fn at_start(path: Option<&Path>, disable_default: bool) -> Result<(Conf, Option<Unusable>), Unusable> {
+    let from_file = match path {
+        Some(path) => read(path),
+        None => Err(Unusable("--scheduler-conf is not given".to_owned())),
+    };
+    match from_file {
+        Ok(conf) => Ok((conf, None)),
+        Err(wrong) if disable_default => Err(Unusable(format!(
+            "{wrong} (--disable-default-scheduler-config is given, so there is nothing to fall back to)"
+        ))),
+        Err(wrong) => {
+            let conf = parse(SchedulerConf::default_text())?;
+            Ok((conf, path.is_some().then_some(wrong)))
+        }
+    }
+}
+
+/// Reads the file and makes sense of it.
+///
+/// # Errors
+/// When either cannot be done.
+pub fn read(path: &Path) -> Result<Conf, Unusable> {
+    content(path)
+        .and_then(|text| parse(&text).map_err(|wrong| Unusable(format!("{}: {wrong}", path.display()))))
+}
+
+fn content(path: &Path) -> Result<String, Unusable> {
+    let wrong = |problem: String| Unusable(format!("{}: {problem}", path.display()));
+    let size = std::fs::metadata(path)
+        .map_err(|error| wrong(error.to_string()))?
+        .len();
+    if size > LARGEST {
+        return Err(wrong(format!(
+            "{size} bytes; a configuration has at most {LARGEST}"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))
+}
+
+fn parse(text: &str) -> Result<Conf, Unusable> {
+    let conf = SchedulerConf::parse(text, catalog::PLANNED_PLUGINS, catalog::ACTIONS)
+        .map_err(|error| Unusable(error.to_string()))?;
+    Ok(Conf {
+        conf,
+        text: text.to_owned(),
+    })
+}
+
+/// Watches the file and sends each new content once: the configuration, or what is wrong with it. Ends with the
+/// receiver.
+pub async fn watch(path: PathBuf, changes: mpsc::Sender<Result<Conf, Unusable>>) {
+    let mut last = content(&path);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = changes.closed() => return,
+        }
+        let now = content(&path);
+        if now == last {
+            continue;
+        }
+        let change = match &now {
+            Ok(text) => parse(text).map_err(|wrong| Unusable(format!("{}: {wrong}", path.display()))),
+            Err(wrong) => Err(wrong.clone()),
+        };
+        last = now;
+        if changes.send(change).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const GOOD: &str = "actions: allocate\ntiers: [{plugins: [{name: gang}]}]\n";
+    const BAD: &str = "actions: allocat\n";
+
+    #[test]
+    fn a_file_that_cannot_be_used_gives_way_to_the_default_unless_that_is_not_wanted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("conf");
+        let (conf, wrong) = at_start(None, false).unwrap();
+        assert_eq!((conf.text.as_str(), wrong), (SchedulerConf::default_text(), None));
+        assert!(at_start(None, true).is_err());
+        let (conf, wrong) = at_start(Some(&file), false).unwrap();
+        assert_eq!(conf.text, SchedulerConf::default_text());
+        assert!(wrong.unwrap().0.contains("conf: "));
+        fs::write(&file, BAD).unwrap();
+        let (conf, wrong) = at_start(Some(&file), false).unwrap();
+        assert_eq!(conf.text, SchedulerConf::default_text());
+        assert!(wrong.unwrap().0.contains("allocat"));
+        assert!(
+            at_start(Some(&file), true)
+                .unwrap_err()
+                .0
+                .contains("nothing to fall back to")
+        );
+        fs::write(&file, GOOD).unwrap();
+        let (conf, wrong) = at_start(Some(&file), true).unwrap();
+        assert_eq!((conf.text.as_str(), wrong), (GOOD, None));
+        fs::write(&file, "#".repeat(LARGEST as usize + 1)).unwrap();
+        assert!(read(&file).unwrap_err().0.contains("at most"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_new_content_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, text) in [("1", GOOD), ("2", BAD), ("3", "actions: enqueue\n")] {
+            fs::create_dir(at(name)).unwrap();
+            fs::write(at(name).join("conf"), text).unwrap();
+        }
+        // As a mounted ConfigMap: the file is reached through a link that is swapped.
+        std::os::unix::fs::symlink(at("1"), at("data")).unwrap();
+        let swap = |to: &str| {
+            std::os::unix::fs::symlink(at(to), at("next")).unwrap();
+            fs::rename(at("next"), at("data")).unwrap();
+        };
+        let (sender, mut changes) = mpsc::channel(8);
+        let watching = tokio::spawn(watch(at("data").join("conf"), sender));
+        tokio::time::sleep(INTERVAL * 3).await;
+        assert!(changes.try_recv().is_err(), "nothing changed yet");
+        swap("2");
+        assert!(changes.recv().await.unwrap().unwrap_err().0.contains("allocat"));
+        tokio::time::sleep(INTERVAL * 3).await;
+        assert!(changes.try_recv().is_err(), "the same mistake is told once");
+        swap("3");
+        assert_eq!(changes.recv().await.unwrap().unwrap().text, "actions: enqueue\n");
+        fs::remove_file(at("3").join("conf")).unwrap();
+        assert!(changes.recv().await.unwrap().is_err());
+        fs::write(at("3").join("conf"), GOOD).unwrap();
+        assert_eq!(changes.recv().await.unwrap().unwrap().text, GOOD);
+        drop(changes);
+        watching.await.unwrap();
+    }
+}

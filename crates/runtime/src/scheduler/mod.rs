@@ -1,0 +1,22 @@
+//! `vc-scheduler`: the process around the engine.
+//!
+//! ```text
+//! feeds ─> core (cluster, pace, statuses) ─> orders ─> writes
+//! run: starts all of it, and starts it anew
+//! ```
+
+pub mod cluster;
+pub mod core;
+mod feeds;
+pub mod gates;
+pub mod options;
+mod orders;
+mod pace;
+mod queues;
+mod report;
+mod run;
+mod shared;
+mod signals;
+mod statuses;
+
+pub use run::{RunError, run};

@@ -1,0 +1,84 @@
+//! What the scheduler is told on its command line, checked and typed.
+
+use super::gates::FeatureGates;
+use crate::{client, lease, logging, serve};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything that the command line decides.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which API server, as whom, and how fast.
+    pub client: client::Options,
+    /// Pods that ask for one of these schedulers are ours.
+    pub scheduler_names: Vec<String>,
+    /// The configuration file.
+    pub scheduler_conf: Option<PathBuf>,
+    /// A configuration file that cannot be used stops the start, instead of giving way to the default.
+    pub disable_default_conf: bool,
+    /// The longest time between two cycles.
+    pub schedule_period: Duration,
+    /// The queue of PodGroups that name none.
+    pub default_queue: String,
+    /// Whether PriorityClasses are watched; without them every job has priority 0. The feature gate counts too.
+    pub priority_class: bool,
+    /// Whether CSIDrivers and CSIStorageCapacities are watched.
+    pub csi_storage: bool,
+    /// CSI drivers whose volumes do not count as attached, those of the command line only.
+    pub ignored_provisioners: Vec<String>,
+    /// `key:value` items; nodes with any of the labels are ours. All nodes without an item.
+    pub node_selector: Vec<String>,
+    /// Which part of the nodes is ours when several schedulers divide them.
+    pub sharding: Sharding,
+    /// Feature gates.
+    pub feature_gates: FeatureGates,
+    /// How long to wait at the start until everything that was listed is taken in; zero for not at all.
+    pub resource_sync_timeout: Duration,
+    /// Metrics and health.
+    pub serve: serve::Settings,
+    /// Whether SIGUSR1 and SIGUSR2 write what the scheduler knows.
+    pub cache_dumper: bool,
+    /// Where to.
+    pub cache_dump_dir: PathBuf,
+    /// The election; `None` without one.
+    pub leader_election: Option<lease::Settings>,
+    /// Events per second over a longer time; 0 for no events.
+    pub event_qps: f64,
+    /// Logs.
+    pub logging: logging::Settings,
+    /// Flags that were given and have no effect, to be logged once.
+    pub unused: Vec<logging::Unused>,
+    /// Arguments that are no flags, to be logged once.
+    pub ignored: Vec<String>,
+}
+
+impl Options {
+    /// The component that events come from: the scheduler's name, or `volcano` when it has several.
+    pub fn component(&self) -> &str {
+        match self.scheduler_names.as_slice() {
+            [name] => name,
+            _ => volcano_api::names::SCHEDULER,
+        }
+    }
+}
+
+/// How nodes are divided between schedulers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sharding {
+    /// Whether they are.
+    pub mode: ShardingMode,
+    /// Name of this scheduler's `NodeShard`.
+    pub name: String,
+}
+
+/// What a `NodeShard` means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShardingMode {
+    /// Nothing: all nodes are everybody's.
+    #[default]
+    None,
+    /// Nodes of others are out of reach.
+    Hard,
+    /// Own nodes are preferred.
+    Soft,
+}

@@ -1,0 +1,215 @@
+//! The process: what starts in which order, what starts again, and how it ends.
+//!
+//! ```text
+//! settings ─> endpoints ─> queues ─> ┌ watches, engine, election ┐ ─> drain ─> release the lease
+//!                                    └── anew on a lost lease ───┘
+//! ```
+
+use super::core::{Control, Core, End, Inputs};
+use super::options::{Options, ShardingMode};
+use super::shared::Shared;
+use super::{feeds, queues, signals};
+use crate::client::{Client, ConnectError};
+use crate::fence::Fence;
+use crate::lease::{self, Leadership};
+use crate::metrics::Metrics;
+use crate::ownership::Ownership;
+use crate::reload::{self, Conf, Unusable};
+use crate::serve;
+use std::sync::Arc;
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tracing::{error, info, warn};
+
+/// Requests to the heart that wait.
+const CONTROL: usize = 16;
+
+/// Why the scheduler could not start.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The API server cannot be found.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The configuration cannot be used, and the default is not wanted.
+    #[error("scheduler configuration: {0}")]
+    Conf(#[from] Unusable),
+    /// An endpoint cannot be served.
+    #[error(transparent)]
+    Serve(#[from] serve::ServeError),
+    /// The settings of the election contradict each other.
+    #[error("{0}")]
+    Election(String),
+}
+
+/// Runs the scheduler until it is told to end.
+///
+/// # Errors
+/// When it cannot start: wrong settings. Whatever happens later is waited out.
+pub async fn run(options: Options) -> Result<(), RunError> {
+    for unused in &options.unused {
+        warn!(
+            flag = unused.flag,
+            reason = unused.reason,
+            "the flag has no effect"
+        );
+    }
+    if options.sharding.mode != ShardingMode::None {
+        let reason = "NodeShards are not read yet: every node is used";
+        warn!(
+            flag = "--scheduler-sharding-mode",
+            reason, "the flag has no effect"
+        );
+    }
+    if let Some(election) = &options.leader_election {
+        election.validate().map_err(RunError::Election)?;
+    }
+    let (conf, wrong) = reload::at_start(options.scheduler_conf.as_deref(), options.disable_default_conf)?;
+    let client = Client::connect(&options.client).await?;
+    let metrics = Metrics::default();
+    let ownership = Ownership::new(&options.scheduler_names, &options.node_selector)
+        .with_replicas(|name| std::env::var(name).ok());
+    let fence = match options.leader_election {
+        Some(_) => Fence::closed(),
+        None => Fence::open(),
+    };
+    let shared = Arc::new(Shared::new(
+        options,
+        client,
+        metrics,
+        ownership,
+        fence,
+        conf.text.clone(),
+    ));
+    let (control, requests) = mpsc::channel(CONTROL);
+    let mut tasks = JoinSet::new();
+    shared.serve(&control, &mut tasks).await?;
+    let (shutdown, ending) = watch::channel(false);
+    tasks.spawn(signals::end(shutdown));
+    if shared.options.cache_dumper {
+        let (shared, control) = (shared.clone(), control.clone());
+        tasks.spawn(async move { signals::dump(&shared.options.cache_dump_dir, control).await });
+    }
+    if let Some(wrong) = wrong {
+        shared
+            .conf_refused(&wrong, &control, "the built-in default is used")
+            .await;
+    }
+    tasks.spawn(follow_file(shared.clone(), control.clone()));
+    schedule(&shared, conf, requests, ending, &mut tasks).await;
+    tasks.shutdown().await;
+    info!("ended");
+    Ok(())
+}
+
+/// Follows the configuration file.
+async fn follow_file(shared: Arc<Shared>, control: mpsc::Sender<Control>) {
+    let Some(path) = shared.options.scheduler_conf.clone() else {
+        return;
+    };
+    let (sender, mut changes) = mpsc::channel(1);
+    let watching = reload::watch(path, sender);
+    let applying = async {
+        while let Some(change) = changes.recv().await {
+            match change {
+                Ok(Conf { conf, text }) => {
+                    info!("the configuration changed");
+                    shared.metrics.config_reloaded(true);
+                    let _ = control.send(Control::Reconfigure(Box::new(conf), text)).await;
+                }
+                Err(wrong) => {
+                    shared
+                        .conf_refused(&wrong, &control, "the last good one stays")
+                        .await
+                }
+            }
+        }
+    };
+    tokio::join!(watching, applying);
+}
+
+/// Schedules until the end, anew whenever what is known can no longer be trusted.
+async fn schedule(
+    shared: &Arc<Shared>,
+    mut conf: Conf,
+    mut requests: mpsc::Receiver<Control>,
+    mut ending: watch::Receiver<bool>,
+    tasks: &mut JoinSet<()>,
+) {
+    let health = shared.health.clone();
+    tokio::select! {
+        () = queues::ensure(&shared.client, &shared.options.default_queue, |line| health.trouble(line)) => {}
+        _ = ending.changed() => return,
+    }
+    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
+    let election_client = match &shared.options.leader_election {
+        Some(_) => Client::connect(&shared.options.client)
+            .await
+            .unwrap_or_else(|_| shared.client.clone()),
+        None => shared.client.clone(),
+    };
+    let (leads, leadership) = watch::channel(Leadership::default());
+    let (release, released) = watch::channel(false);
+    let election = match &shared.options.leader_election {
+        Some(settings) => Some(tokio::spawn(lease::run(
+            election_client,
+            settings.clone(),
+            shared.fence.clone(),
+            released,
+            leads,
+        ))),
+        None => {
+            leads.send_replace(Leadership::alone());
+            tasks.spawn(async move { leads.closed().await });
+            None
+        }
+    };
+    loop {
+        let mut watches = JoinSet::new();
+        let feed = feeds::start(&shared.client, &shared.metrics, &shared.options, &mut watches);
+        let (outcomes_to, outcomes) = mpsc::unbounded_channel();
+        let inputs = Inputs {
+            feed,
+            outcomes,
+            outcomes_to,
+            leadership: leadership.clone(),
+            shutdown: ending.clone(),
+        };
+        let core = Core::new(shared.clone(), conf.conf.clone());
+        let end;
+        (end, requests) = on_own_thread(core, inputs, requests).await;
+        watches.shutdown().await;
+        match end {
+            End::Stopped => break,
+            End::LostLease => warn!("another one leads now; following"),
+            End::Broken => error!("starting anew"),
+        }
+        if let Ok(current) = reload::at_start(shared.options.scheduler_conf.as_deref(), false)
+            && current.1.is_none()
+        {
+            conf = current.0;
+        }
+    }
+    release.send_replace(true);
+    if let Some(election) = election {
+        let _ = election.await; // It ends after the release, or was never more than a task.
+    }
+}
+
+/// Runs the heart on a thread of its own.
+async fn on_own_thread(
+    core: Core,
+    inputs: Inputs,
+    mut requests: mpsc::Receiver<Control>,
+) -> (End, mpsc::Receiver<Control>) {
+    let handle = Handle::current();
+    let body = move || {
+        let end = handle.block_on(core.run(inputs, &mut requests));
+        (end, requests)
+    };
+    tokio::task::spawn_blocking(body).await.unwrap_or_else(|panic| {
+        error!(%panic, "the scheduler's thread died");
+        std::process::exit(2);
+    })
+}

@@ -1,0 +1,448 @@
+//! Watches: what the API server has, as a stream of changes that never ends.
+//!
+//! ```text
+//!            ┌────────── 410, or a version that was never known ─────────┐
+//!            v                                                           │
+//! [list] ─ streaming where the server can, else by pages ─> [watch] ─ end, cut ─> resume at the last version
+//! ```
+//!
+//! Nothing is kept here but the last version: objects are decoded into slim types and handed on. A list after the
+//! first one ends with the names that it had, so that whoever keeps the state can tell what went away meanwhile.
+
+mod event;
+pub mod kinds;
+
+use crate::backoff::Backoff;
+use crate::client::{CallError, Client, Lines};
+use crate::metrics::Metrics;
+use event::{Change, Only};
+use kinds::Object;
+use rustc_hash::FxHashSet;
+use serde::Deserialize;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tracing::{debug, info, warn};
+use volcano_engine::model::delta::Delta;
+use volcano_engine::model::kind::Kind;
+
+/// Changes handed on at once, at most.
+const BATCH: usize = 1000;
+/// Objects of a page, where the server cannot stream lists.
+const PAGE: usize = 500;
+/// How long the server keeps a watch open; up to twice as long, so that watches do not end together.
+const WATCH_SECONDS: u64 = 290;
+/// A watch without a line for so long is dead: bookmarks come about every minute.
+const SILENCE: Duration = Duration::from_secs(180);
+/// The annotation of the bookmark that ends a streamed list.
+const LIST_END: &str = "k8s.io/initial-events-end";
+/// A kind whose CRD is missing is looked for this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The same trouble is told again after this long.
+const TELL_AGAIN: Duration = Duration::from_secs(300);
+
+/// What a watch hands on.
+#[derive(Debug)]
+pub enum Feed {
+    /// Changes, in order.
+    Changes(Vec<Delta>),
+    /// The kind is listed; on a list after the first one with the namespaces and names that there are.
+    Listed(Kind, Option<FxHashSet<(String, String)>>),
+    /// The kind cannot be read: one line that says why and what to do.
+    Trouble(Kind, String),
+}
+
+/// Watches a kind until the receiver goes away.
+pub async fn watch<T: Object>(client: Client, metrics: Metrics, feed: mpsc::Sender<Feed>) {
+    let mut watch = Watch::<T> {
+        client,
+        metrics,
+        feed,
+        version: None,
+        began: false,
+        listed_once: false,
+        can_stream: true,
+        backoff: Backoff::new(Duration::from_millis(200), Duration::from_secs(20)),
+        told: None,
+        object: std::marker::PhantomData,
+    };
+    while watch.step().await.is_ok() {}
+}
+
+/// The receiver is gone.
+struct Closed;
+
+struct Watch<T> {
+    client: Client,
+    metrics: Metrics,
+    feed: mpsc::Sender<Feed>,
+    /// Where to resume; `None` when a list is needed.
+    version: Option<String>,
+    /// A list has begun at some time, so that a later one has to tell what is no longer there.
+    began: bool,
+    listed_once: bool,
+    can_stream: bool,
+    backoff: Backoff,
+    /// The last trouble that was told, and when.
+    told: Option<(String, std::time::Instant)>,
+    object: std::marker::PhantomData<T>,
+}
+
+/// A list as the API server sends it.
+#[derive(Deserialize)]
+#[serde(bound = "T: serde::de::DeserializeOwned")]
+struct Page<T> {
+    #[serde(default)]
+    metadata: PageMeta,
+    #[serde(default = "Vec::new", deserialize_with = "volcano_api::core::null_default")]
+    items: Vec<T>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct PageMeta {
+    resource_version: String,
+    r#continue: String,
+}
+
+impl<T: Object> Watch<T> {
+    /// One list or one watch, until it ends, with the wait that follows a failure.
+    async fn step(&mut self) -> Result<(), Closed> {
+        let outcome = match self.version.clone() {
+            Some(version) => self.resume(&version).await,
+            None if self.can_stream => self.stream().await,
+            None => self.pages().await,
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Stop::Closed) => Err(Closed),
+            Err(Stop::Failed(error)) => self.fail(error).await,
+        }
+    }
+
+    /// A list that comes as a watch: every object as an event, then a bookmark, then the changes.
+    async fn stream(&mut self) -> Result<(), Stop> {
+        let path = format!(
+            "{}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds={}",
+            T::RESOURCE.all(),
+            timeout_seconds()
+        );
+        let lines = match self.client.stream(&path).await {
+            Ok(lines) => lines,
+            Err(error) if matches!(error.code(), 400 | 422) => {
+                debug!(kind = ?T::KIND, %error, "the API server does not stream lists; listing by pages");
+                self.can_stream = false;
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let names = self.begin();
+        self.read(lines, Listing::Now(names)).await
+    }
+
+    /// A list by pages; the watch follows from its version.
+    async fn pages(&mut self) -> Result<(), Stop> {
+        let mut names = self.begin();
+        let mut next = String::new();
+        loop {
+            let mut path = format!("{}?limit={PAGE}", T::RESOURCE.all());
+            if !next.is_empty() {
+                path = format!("{path}&continue={next}");
+            }
+            let page: Page<T> = self.client.list(&path).await?;
+            if let Some(names) = &mut names {
+                names.extend(page.items.iter().map(owned_name));
+            }
+            let changes = page.items.into_iter().map(T::delta).collect();
+            self.send(Feed::Changes(changes)).await?;
+            next = page.metadata.r#continue;
+            if next.is_empty() {
+                self.listed(names).await?;
+                self.version = Some(page.metadata.resource_version);
+                return Ok(());
+            }
+        }
+    }
+
+    /// A list begins. After an earlier one, even one that broke off, its names are kept.
+    fn begin(&mut self) -> Option<FxHashSet<(String, String)>> {
+        std::mem::replace(&mut self.began, true).then(FxHashSet::default)
+    }
+
+    async fn resume(&mut self, version: &str) -> Result<(), Stop> {
+        let path = format!(
+            "{}?watch=true&resourceVersion={version}&allowWatchBookmarks=true&timeoutSeconds={}",
+            T::RESOURCE.all(),
+            timeout_seconds()
+        );
+        let lines = self.client.stream(&path).await?;
+        self.read(lines, Listing::Done).await
+    }
+
+    /// Hands on what comes until the server ends it. Lines that have arrived together go on together.
+    async fn read(&mut self, mut lines: Lines, mut listing: Listing) -> Result<(), Stop> {
+        let mut batch = Vec::new();
+        loop {
+            let line = match lines.ready() {
+                Some(line) => Some(line),
+                None => {
+                    self.send_batch(&mut batch).await?;
+                    tokio::time::timeout(SILENCE, lines.next())
+                        .await
+                        .map_err(|_| CallError::NoAnswer("the watch has gone silent".to_owned()))??
+                }
+            };
+            let Some(line) = line else {
+                return match listing {
+                    Listing::Done => Ok(()),
+                    Listing::Now(_) => Err(CallError::NoAnswer("the list broke off".to_owned()).into()),
+                };
+            };
+            self.take(&line, &mut listing, &mut batch).await?;
+            if batch.len() >= BATCH {
+                self.send_batch(&mut batch).await?;
+            }
+        }
+    }
+
+    async fn take(&mut self, line: &[u8], listing: &mut Listing, batch: &mut Vec<Delta>) -> Result<(), Stop> {
+        let Some((change, json)) = event::split(line) else {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                return Ok(());
+            }
+            return Err(CallError::Unreadable("a line that is no watch event".to_owned()).into());
+        };
+        match change {
+            Change::Applied => match serde_json::from_slice::<T>(json) {
+                Ok(object) => {
+                    if let Listing::Now(Some(names)) = listing {
+                        names.insert(owned_name(&object));
+                    }
+                    self.passed(object.version(), listing);
+                    batch.push(object.delta());
+                }
+                Err(error) => self.skip(json, &error, listing),
+            },
+            Change::Deleted => {
+                let Only { metadata } = only(json)?;
+                self.passed(&metadata.resource_version, listing);
+                batch.push(Delta::gone(T::KIND, &metadata.namespace, &metadata.name));
+            }
+            Change::Bookmark => {
+                let Only { metadata } = only(json)?;
+                let ends_list = metadata.annotations.get(LIST_END).is_some_and(|v| v == "true");
+                if ends_list && let Listing::Now(names) = std::mem::replace(listing, Listing::Done) {
+                    self.send_batch(batch).await?;
+                    self.listed(names).await?;
+                }
+                self.passed(&metadata.resource_version, listing);
+            }
+            Change::Error => return Err(refused(json).into()),
+        }
+        Ok(())
+    }
+
+    /// Versions count once the list is complete: before that there is nothing to resume from.
+    fn passed(&mut self, version: &str, listing: &Listing) {
+        if matches!(listing, Listing::Done) && !version.is_empty() {
+            self.version = Some(version.to_owned());
+        }
+    }
+
+    /// One object that cannot be read must not keep all others away.
+    fn skip(&mut self, json: &[u8], error: &serde_json::Error, listing: &mut Listing) {
+        let Only { metadata } = serde_json::from_slice(json).unwrap_or_default();
+        warn!(
+            kind = ?T::KIND, namespace = metadata.namespace, name = metadata.name, %error,
+            "an object cannot be read and is left as it was known before"
+        );
+        self.passed(&metadata.resource_version, listing);
+        if let Listing::Now(Some(names)) = listing {
+            names.insert((metadata.namespace, metadata.name));
+        }
+    }
+
+    async fn listed(&mut self, names: Option<FxHashSet<(String, String)>>) -> Result<(), Stop> {
+        self.listed_once = true;
+        self.backoff.reset();
+        if self.told.take().is_some() {
+            info!(kind = ?T::KIND, "the kind can be read again");
+        }
+        self.send(Feed::Listed(T::KIND, names)).await
+    }
+
+    async fn send_batch(&mut self, batch: &mut Vec<Delta>) -> Result<(), Stop> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.send(Feed::Changes(std::mem::take(batch))).await
+    }
+
+    async fn send(&mut self, feed: Feed) -> Result<(), Stop> {
+        self.feed.send(feed).await.map_err(|_| Stop::Closed)
+    }
+
+    async fn fail(&mut self, error: CallError) -> Result<(), Closed> {
+        let reason = if error.is_gone() { "gone" } else { "failed" };
+        self.metrics.watch_restarted(T::RESOURCE.plural, reason);
+        if error.is_gone() {
+            info!(kind = ?T::KIND, "the watch is too far behind; listing again");
+            self.version = None;
+            tokio::time::sleep(self.backoff.wait()).await;
+            return Ok(());
+        }
+        if error.is_not_found() && T::OPTIONAL {
+            return self.do_without().await;
+        }
+        // A watch that the server ends or that is cut is resumed; only what cannot even be listed is trouble.
+        if self.version.is_none() {
+            let told = self.tell(&error);
+            if let Some(line) = told
+                && self.send(Feed::Trouble(T::KIND, line)).await.is_err()
+            {
+                return Err(Closed);
+            }
+        } else {
+            debug!(kind = ?T::KIND, %error, "the watch broke off; resuming");
+        }
+        let wait = error.retry_after().unwrap_or_default().max(self.backoff.wait());
+        tokio::select! {
+            () = tokio::time::sleep(wait) => Ok(()),
+            () = self.feed.closed() => Err(Closed),
+        }
+    }
+
+    /// The CRD of an optional kind is missing: there are no such objects, for now.
+    async fn do_without(&mut self) -> Result<(), Closed> {
+        if !self.listed_once {
+            info!(kind = ?T::KIND, "the kind is not installed; going on without it");
+        }
+        let names = self.begin();
+        if self.listed(names).await.is_err() {
+            return Err(Closed);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AGAIN) => Ok(()),
+            () = self.feed.closed() => Err(Closed),
+        }
+    }
+
+    /// The line that says why a kind cannot be read; `None` while that is no news.
+    fn tell(&mut self, error: &CallError) -> Option<String> {
+        let line = trouble(T::RESOURCE, self.client.server(), error);
+        let is_known = |(told, at): &(String, std::time::Instant)| *told == line && at.elapsed() < TELL_AGAIN;
+        if self.told.as_ref().is_some_and(is_known) {
+            return None;
+        }
+        self.told = Some((line.clone(), std::time::Instant::now()));
+        Some(line)
+    }
+}
+
+/// Why a list or watch ended early.
+enum Stop {
+    Closed,
+    Failed(CallError),
+}
+
+impl From<CallError> for Stop {
+    fn from(error: CallError) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+/// Where a stream is.
+enum Listing {
+    /// Objects of the list are coming; their names are kept if a list came before.
+    Now(Option<FxHashSet<(String, String)>>),
+    /// Changes are coming.
+    Done,
+}
+
+/// What cannot be read, why, and what to do about it.
+pub fn trouble(resource: crate::client::Resource, server: &str, error: &CallError) -> String {
+    let crd = format!("{}.{}", resource.plural, resource.group);
+    match error {
+        error if error.is_not_found() => format!(
+            "the API server at {server} has no {crd}: install the CustomResourceDefinitions, volcano crds | kubectl apply -f -"
+        ),
+        error if error.is_forbidden() => format!(
+            "not allowed to list and watch {}: {error}; grant both verbs to the scheduler's ClusterRole",
+            resource.plural
+        ),
+        error if error.code() == 401 => format!(
+            "the API server at {server} does not accept the credentials: {error}; check the kubeconfig or service account"
+        ),
+        CallError::NoAnswer(problem) => format!(
+            "the API server at {server} does not answer: {problem}; check the address (--master, --kubeconfig) and the network"
+        ),
+        error => format!("cannot list {}: {error}", resource.plural),
+    }
+}
+
+fn timeout_seconds() -> u64 {
+    WATCH_SECONDS + fastrand::u64(0..WATCH_SECONDS)
+}
+
+fn owned_name<T: Object>(object: &T) -> (String, String) {
+    let (namespace, name) = object.name();
+    (namespace.to_owned(), name.to_owned())
+}
+
+fn only(json: &[u8]) -> Result<Only, CallError> {
+    serde_json::from_slice(json).map_err(|error| CallError::Unreadable(error.to_string()))
+}
+
+fn refused(json: &[u8]) -> CallError {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Status {
+        code: u16,
+        reason: String,
+        message: String,
+    }
+    let status: Status = serde_json::from_slice(json).unwrap_or_default();
+    CallError::Refused {
+        code: status.code,
+        reason: status.reason,
+        message: status.message,
+        retry_after: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Resource;
+
+    #[test]
+    fn trouble_says_what_to_do() {
+        let refused = |code: u16| CallError::Refused {
+            code,
+            reason: String::new(),
+            message: "no".to_owned(),
+            retry_after: None,
+        };
+        let queues = Resource::new("scheduling.volcano.sh", "v1beta1", "queues");
+        let cases = [
+            (refused(404), "has no queues.scheduling.volcano.sh: install"),
+            (refused(403), "grant both verbs"),
+            (refused(401), "check the kubeconfig"),
+            (
+                CallError::NoAnswer("connection refused".to_owned()),
+                "https://k does not answer: connection refused; check the address",
+            ),
+            (refused(500), "cannot list queues: no (500 )"),
+        ];
+        for (error, expected) in cases {
+            let line = trouble(queues, "https://k", &error);
+            assert!(line.contains(expected), "{line}");
+            assert!(!line.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn an_error_event_is_a_refusal() {
+        let gone = refused(br#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#);
+        assert!(gone.is_gone());
+    }
+}

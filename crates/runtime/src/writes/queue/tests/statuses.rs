@@ -1,0 +1,251 @@
+//! Statuses: the latest wins, and not too often.
+
+use super::*;
+
+#[test]
+fn only_the_latest_status_is_written() {
+    let mut desk = Desk::new(1);
+    desk.order(gang("x", "x:n"));
+    desk.sent();
+    for sequence in 1..=3 {
+        desk.order(group("g", sequence, json!({"running": sequence})));
+    }
+    desk.all_done();
+    assert_eq!(desk.sent(), [r#"group g {"running":3}"#]);
+    desk.order(group("g", 4, json!({"running": 4})));
+    assert!(desk.sent().is_empty(), "one write of an object at a time");
+    desk.answer("group g", version("17"));
+    assert_eq!(desk.outcomes(), ["bound x", "written g 3 17"]);
+    assert_eq!(desk.sent(), [r#"group g {"running":4}"#]);
+}
+
+#[test]
+fn a_group_that_is_gone_is_told_so() {
+    let mut desk = Desk::new(1);
+    desk.order(group("g", 1, json!({})));
+    desk.sent();
+    desk.answer("group g", Answer::Gone);
+    assert_eq!(desk.outcomes(), ["written g 1 -"]);
+    assert!(desk.queue.is_empty());
+}
+
+#[test]
+fn a_status_waits_for_the_binds_of_its_gang() {
+    let mut desk = Desk::new(4);
+    desk.order(gang("j", "a:n b:n"));
+    desk.order(group("j", 1, json!({"phase": "Inqueue"})));
+    desk.order(group("other", 2, json!({})));
+    assert_eq!(desk.sent(), ["group other {}", "bind a n", "bind b n"]);
+    desk.pass(ms(300));
+    desk.done("bind a");
+    assert!(desk.sent().is_empty());
+    desk.pass(ms(300));
+    desk.done("bind b");
+    assert!(desk.sent().is_empty());
+    desk.pass(ms(100));
+    desk.order(group("j", 3, json!({"phase": "Running"})));
+    assert!(desk.sent().is_empty());
+    desk.pass(ms(50));
+    assert_eq!(
+        desk.sent(),
+        [r#"group j {"phase":"Running"}"#],
+        "one write instead of two"
+    );
+}
+
+#[test]
+fn a_status_that_comes_right_after_the_binds_waits_a_moment() {
+    let mut desk = Desk::new(4);
+    desk.order(gang("j", "a:n"));
+    desk.sent();
+    desk.done("bind a");
+    desk.pass(ms(50));
+    desk.order(group("j", 1, json!({})));
+    assert!(desk.sent().is_empty());
+    let (waited, sent) = desk.until_sent();
+    assert_eq!((waited, sent.len()), (ms(100), 1));
+    desk.all_done();
+    desk.pass(secs(6));
+    desk.order(group("j", 2, json!({})));
+    assert_eq!(desk.sent().len(), 1, "binds of long ago do not matter");
+}
+
+#[test]
+fn a_status_does_not_wait_for_binds_for_ever() {
+    let mut desk = Desk::new(4);
+    desk.order(gang("j", "a:n"));
+    desk.sent();
+    desk.order(group("j", 1, json!({"at": 1})));
+    desk.pass(ms(1500));
+    desk.order(group("j", 2, json!({"at": 2})));
+    assert!(desk.sent().is_empty());
+    let (waited, sent) = desk.until_sent();
+    assert_eq!((waited, sent), (ms(500), vec![r#"group j {"at":2}"#.to_owned()]));
+}
+
+#[test]
+fn a_status_that_equals_the_last_one_is_written_again_only_after_a_while() {
+    let mut desk = Desk::new(4);
+    desk.order(group("g", 1, json!({"phase": "Inqueue"})));
+    desk.sent();
+    desk.answer("group g", version("1"));
+    desk.pass(secs(1));
+    desk.order(group("g", 2, json!({"phase": "Inqueue"})));
+    assert_eq!(desk.until_sent().0, secs(4));
+    desk.answer("group g", version("1"));
+    assert_eq!(desk.outcomes(), ["written g 1 1", "written g 2 1"]);
+    desk.order(group("g", 3, json!({"phase": "Inqueue"})));
+    desk.order(group("g", 4, json!({"phase": "Running"})));
+    assert_eq!(
+        desk.sent(),
+        [r#"group g {"phase":"Running"}"#],
+        "a change goes at once"
+    );
+}
+
+#[test]
+fn conditions_with_the_same_reason_keep_their_distance() {
+    let mut desk = Desk::new(4);
+    desk.order(condition("a", "Unschedulable", "1 of 9"));
+    assert_eq!(desk.sent(), ["condition a Unschedulable: 1 of 9"]);
+    desk.order(condition("a", "Unschedulable", "2 of 9"));
+    desk.done("condition a");
+    assert!(desk.sent().is_empty());
+    desk.pass(secs(2));
+    desk.order(condition("a", "Unschedulable", "3 of 9"));
+    desk.order(condition("b", "Unschedulable", "3 of 9"));
+    assert_eq!(desk.sent(), ["condition b Unschedulable: 3 of 9"], "per pod");
+    let (waited, sent) = desk.until_sent();
+    assert_eq!(waited, secs(3));
+    assert_eq!(sent, ["condition a Unschedulable: 3 of 9 again"]);
+    desk.all_done();
+    desk.order(condition("a", "Schedulable", "soon"));
+    assert_eq!(
+        desk.sent(),
+        ["condition a Schedulable: soon again"],
+        "another reason at once"
+    );
+    desk.all_done();
+    let nominated = Order::PodCondition(PodCondition {
+        pod: pod("a"),
+        reason: "Schedulable",
+        message: "soon".into(),
+        nominated: Some("n".into()),
+    });
+    desk.order(nominated);
+    assert_eq!(
+        desk.sent(),
+        ["condition a Schedulable: soon -> n again"],
+        "so does a nomination"
+    );
+}
+
+#[test]
+fn a_pod_that_is_being_bound_gets_no_condition() {
+    let mut desk = Desk::new(1);
+    desk.order(gang("x", "x:n"));
+    desk.sent();
+    desk.order(condition("a", "Unschedulable", "full"));
+    desk.order(gang("j", "a:n"));
+    desk.order(condition("a", "Unschedulable", "full"));
+    desk.all_done();
+    assert_eq!(desk.sent(), ["bind a n"]);
+    desk.all_done();
+    assert!(desk.sent().is_empty() && desk.queue.is_empty());
+}
+
+#[test]
+fn a_bind_does_not_overtake_the_condition_of_its_pod() {
+    let mut desk = Desk::new(4);
+    desk.order(condition("a", "Unschedulable", "full"));
+    assert_eq!(desk.sent().len(), 1);
+    desk.order(gang("j", "a:n b:n"));
+    assert_eq!(desk.sent(), ["bind b n"]);
+    desk.pass(ms(20));
+    assert!(desk.sent().is_empty());
+    desk.done("condition a");
+    assert_eq!(desk.until_sent().1, ["bind a n"]);
+}
+
+#[test]
+fn a_queue_is_written_once_a_second() {
+    let mut desk = Desk::new(4);
+    desk.order(queue_status("q", json!({"cpu": "1"})));
+    assert_eq!(desk.sent(), [r#"queue q {"cpu":"1"}"#]);
+    desk.done("queue q");
+    for cpu in 2..5 {
+        desk.order(queue_status("q", json!({"cpu": cpu.to_string()})));
+        desk.pass(ms(100));
+        assert!(desk.sent().is_empty());
+    }
+    let (waited, sent) = desk.until_sent();
+    assert_eq!(
+        (waited, sent),
+        (ms(700), vec![r#"queue q {"cpu":"4"}"#.to_owned()])
+    );
+}
+
+#[test]
+fn a_resource_to_be_removed_from_a_queue_is_not_forgotten() {
+    let mut desk = Desk::new(4);
+    desk.order(queue_status("q", json!({"cpu": "1", "gpu": "1"})));
+    desk.sent();
+    desk.done("queue q");
+    desk.order(queue_status("q", json!({"cpu": "1", "gpu": null})));
+    desk.order(queue_status("q", json!({"cpu": "2"})));
+    let (_, sent) = desk.until_sent();
+    assert_eq!(sent, [r#"queue q {"cpu":"2","gpu":null}"#]);
+    desk.order(queue_status("q", json!({"cpu": "3"})));
+    desk.answer("queue q", later());
+    let (_, sent) = desk.until_sent();
+    assert_eq!(sent, [r#"queue q {"cpu":"3","gpu":null}"#], "it was not written");
+    desk.order(queue_status("q", json!({"gpu": "2"})));
+    desk.done("queue q");
+    assert_eq!(
+        desk.until_sent().1,
+        [r#"queue q {"gpu":"2"}"#],
+        "it is used again"
+    );
+}
+
+#[test]
+fn a_status_that_may_be_written_later_is_with_the_latest_value() {
+    let mut desk = Desk::new(4);
+    desk.order(group("g", 1, json!({"at": 1})));
+    desk.sent();
+    desk.answer("group g", later());
+    desk.order(group("g", 2, json!({"at": 2})));
+    assert!(desk.sent().is_empty());
+    let (waited, sent) = desk.until_sent();
+    assert!(waited >= ms(50) && waited <= ms(200), "{waited:?}");
+    assert_eq!(sent, [r#"group g {"at":2}"#]);
+}
+
+#[test]
+fn a_refused_status_is_tried_again_much_later_and_a_newer_one_at_once_unless_it_is_forbidden() {
+    for (answer, newer_waits) in [(refused(), false), (forbidden(), true)] {
+        let mut desk = Desk::new(4);
+        desk.order(group("g", 1, json!({"at": 1})));
+        desk.sent();
+        desk.answer("group g", answer.clone());
+        assert!(desk.outcomes().is_empty());
+        let (waited, sent) = desk.until_sent();
+        assert!(waited >= secs(15) && waited <= secs(30), "{waited:?}");
+        assert_eq!(sent, [r#"group g {"at":1}"#]);
+        desk.answer("group g", answer.clone());
+        desk.order(group("g", 2, json!({"at": 2})));
+        assert_eq!(desk.sent().is_empty(), newer_waits, "{answer:?}");
+    }
+}
+
+#[test]
+fn after_the_lease_was_lost_nothing_is_remembered_as_written() {
+    let mut desk = Desk::new(4);
+    desk.order(group("g", 1, json!({})));
+    desk.sent();
+    desk.answer("group g", version("1"));
+    desk.queue.set_open(false, desk.now);
+    desk.queue.set_open(true, desk.now);
+    desk.order(group("g", 2, json!({})));
+    assert_eq!(desk.sent().len(), 1);
+}

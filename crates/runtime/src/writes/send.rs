@@ -1,0 +1,105 @@
+//! The thin part that talks to the API server: one function per kind of write, and what its answer means.
+
+mod bind;
+mod change;
+mod event;
+mod evict;
+mod status;
+mod volume;
+
+use super::work::{Answer, Work};
+use crate::client::{CallError, Client};
+use crate::fence::Fence;
+use crate::metrics::Metrics;
+use change::Detours;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use volcano_api::time::Time;
+
+/// Sends writes.
+pub struct Sender {
+    client: Client,
+    metrics: Metrics,
+    /// Name under which events are told.
+    component: Arc<str>,
+    detours: Detours,
+}
+
+impl Sender {
+    pub fn new(client: &Client, fence: Fence, metrics: Metrics, component: Arc<str>) -> Self {
+        Sender {
+            client: client.behind(fence),
+            metrics,
+            component,
+            detours: Detours::default(),
+        }
+    }
+
+    /// Carries a write out, once.
+    pub async fn send(&self, work: Work) -> Answer {
+        match work {
+            Work::Bind { pod, node } => self.bind(&pod, &node).await,
+            Work::Prepare { step, node } => self.prepare(&step, &node).await,
+            Work::TakeBack { step, node } => self.take_back(&step, &node).await,
+            Work::Mark { pod, reason } => self.mark(&pod, reason).await,
+            Work::Delete { pod } => self.delete(&pod).await,
+            Work::Group(status) => self.group(&status).await,
+            Work::Condition { value, first } => self.condition(&value, first).await,
+            Work::Queue(status) => self.queue(&status).await,
+            Work::Event(write) => self.event(&write).await,
+        }
+    }
+
+    /// Counts the answer to a write.
+    fn count<T>(&self, kind: &str, answer: Result<T, CallError>) -> Result<T, CallError> {
+        let result = match &answer {
+            Ok(_) => "ok",
+            Err(CallError::Fenced) => return answer,
+            Err(CallError::NoAnswer(_)) => "no-answer",
+            Err(error) => match error.code() {
+                403 => "forbidden",
+                404 => "not-found",
+                409 => "conflict",
+                429 => "throttled",
+                _ => "error",
+            },
+        };
+        self.metrics.api_write(kind, result);
+        answer
+    }
+}
+
+impl From<CallError> for Answer {
+    fn from(error: CallError) -> Self {
+        match &error {
+            CallError::Fenced => Answer::Fenced,
+            error if error.is_not_found() => Answer::Gone,
+            error if error.is_transient() => Answer::Later {
+                why: error.to_string(),
+                retry_after: error.retry_after(),
+            },
+            error => Answer::Refused {
+                why: error.to_string(),
+                forbidden: error.is_forbidden(),
+            },
+        }
+    }
+}
+
+/// JSON of a value that always has one.
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// The time of day.
+fn wall() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_unix_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// The time of day at a moment that has passed.
+pub fn wall_at(moment: Instant) -> Time {
+    let passed = i64::try_from(moment.elapsed().as_micros()).unwrap_or(i64::MAX);
+    Time::from_unix_micros(wall().unix_micros().saturating_sub(passed))
+}
