@@ -1,6 +1,7 @@
-//! Developer commands: `cargo xtask test`, `cargo xtask crds`, `cargo xtask bench`.
+//! Developer commands: `cargo xtask test`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask cluster`.
 
 mod bench;
+mod cluster;
 mod crds;
 mod process;
 mod purity;
@@ -25,7 +26,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run every check: format, lints, tests, purity of the pure crates, documentation.
+    /// Run every check: format, lints, tests, purity of the pure crates, documentation, tests against a real cluster.
     Test(test::TestArgs),
     /// Check that the pure crates cannot reach a clock, random numbers, files or the network.
     Purity,
@@ -40,6 +41,11 @@ enum Command {
         #[command(subcommand)]
         what: bench::BenchCommand,
     },
+    /// A real Kubernetes control plane in the background.
+    Cluster {
+        #[command(subcommand)]
+        what: cluster::ClusterCommand,
+    },
 }
 
 fn main() -> ExitCode {
@@ -48,6 +54,7 @@ fn main() -> ExitCode {
         Command::Purity => purity::run(&process::workspace_root()),
         Command::Crds { against } => crds::run(&against),
         Command::Bench { what } => bench::run(&what),
+        Command::Cluster { what } => cluster::run(&what),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

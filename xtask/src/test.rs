@@ -1,20 +1,35 @@
 //! `cargo xtask test`: the one test command, on a laptop as in CI.
 //!
 //! ```text
-//! 1 format -> 2 lints -> 3 tests -> 4 purity -> 5 documentation      stops at the first that fails
+//! 1 format -> 2 lints -> 3 tests -> 4 purity -> 5 documentation -> 6 cluster tests      stops at the first that fails
 //! ```
+//!
+//! The cluster tests run against a real control plane, which is built with Go. Without Go they are left out, and the
+//! run says so at its end; where that must not happen, as in CI, a variable makes it a failure.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
+use volcano_testcluster::binaries::{self, Binaries, Program};
+
 use crate::process::{Cargo, workspace_root};
 use crate::purity;
+
+/// The package of the tests that need a control plane.
+const CLUSTER_TESTS: &str = "volcano-cluster-tests";
+/// Its test files.
+const CLUSTER_TEST_FILES: &[&str] = &["crds", "control_plane", "scheduler"];
+/// Variable that makes it a failure when the cluster tests cannot run.
+const CLUSTER_TESTS_VARIABLE: &str = "VOLCANO_CLUSTER_TESTS";
+/// The value of the variable that does so.
+const REQUIRED: &str = "required";
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
 pub struct TestArgs {
-    /// For the loop of edit and test: property tests try fewer cases, and the documentation is not built.
+    /// For the loop of edit and test: property tests try fewer cases; the documentation is not built, and the tests
+    /// against a real cluster do not run.
     #[arg(long)]
     quick: bool,
 }
@@ -27,6 +42,8 @@ enum Work {
     Tests(Cargo),
     /// The check of the pure crates, in this process.
     Purity,
+    /// `cargo test` of the package that needs a control plane, once that is built.
+    Cluster(Cargo),
 }
 
 struct Step {
@@ -67,7 +84,8 @@ impl Tally {
 /// # Errors
 /// When a step fails.
 pub fn run(args: &TestArgs) -> anyhow::Result<()> {
-    let steps = steps(args.quick);
+    let left_out = cluster_tests_left_out(args.quick, binaries::check_go(), required())?;
+    let steps = steps(args.quick, left_out.is_none());
     let began = Instant::now();
     let mut tally = Tally::default();
     for (at, step) in steps.iter().enumerate() {
@@ -87,12 +105,44 @@ pub fn run(args: &TestArgs) -> anyhow::Result<()> {
         println!("{title}: ok, {took}");
     }
     println!("all {} steps ok in {}", steps.len(), seconds(began.elapsed()));
+    if let Some(reason) = left_out {
+        println!("the cluster tests did NOT run: {reason}");
+    }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
 }
 
-fn steps(quick: bool) -> Vec<Step> {
-    let tests = Cargo::new(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+/// Whether the cluster tests have to run.
+fn required() -> bool {
+    std::env::var_os(CLUSTER_TESTS_VARIABLE).is_some_and(|value| value == REQUIRED)
+}
+
+/// Why the cluster tests do not run; none if they do. `go` is whether there is one that can build a control plane.
+fn cluster_tests_left_out(
+    quick: bool,
+    go: anyhow::Result<()>,
+    required: bool,
+) -> anyhow::Result<Option<String>> {
+    match go {
+        _ if quick => Ok(Some("--quick leaves them out".to_owned())),
+        Ok(()) => Ok(None),
+        Err(reason) if required => {
+            bail!("{CLUSTER_TESTS_VARIABLE}={REQUIRED}, but the cluster tests cannot run: {reason:#}")
+        }
+        Err(reason) => Ok(Some(format!("{reason:#}"))),
+    }
+}
+
+fn steps(quick: bool, cluster: bool) -> Vec<Step> {
+    let tests = [
+        "test",
+        "--workspace",
+        "--exclude",
+        CLUSTER_TESTS,
+        "--all-features",
+        "--no-fail-fast",
+    ];
+    let tests = Cargo::new(tests);
     let tests = if quick {
         tests.default_variable("PROPTEST_CASES", "32")
     } else {
@@ -133,12 +183,23 @@ fn steps(quick: bool) -> Vec<Step> {
             work: Work::Cargo(documentation),
         });
     }
+    if cluster {
+        // All packages are named, as in the step before: with one alone, dependencies have other features and are
+        // built once more.
+        let tests = ["test", "--workspace", "--all-features", "--no-fail-fast"];
+        let targets = CLUSTER_TEST_FILES.iter().flat_map(|name| ["--test", name]);
+        let tests = Cargo::new(tests.into_iter().chain(targets));
+        steps.push(Step {
+            name: "cluster tests",
+            work: Work::Cluster(tests),
+        });
+    }
     steps
 }
 
 fn describe(work: &Work) -> String {
     match work {
-        Work::Cargo(cargo) | Work::Tests(cargo) => cargo.line(),
+        Work::Cargo(cargo) | Work::Tests(cargo) | Work::Cluster(cargo) => cargo.line(),
         Work::Purity => "cargo xtask purity".to_owned(),
     }
 }
@@ -148,6 +209,11 @@ fn perform(work: &Work, tally: &mut Tally) -> anyhow::Result<()> {
         Work::Cargo(cargo) => cargo.run(),
         Work::Tests(cargo) => cargo.run_watching(|line| tally.read(line)),
         Work::Purity => purity::run(&workspace_root()),
+        Work::Cluster(cargo) => {
+            // Here rather than in the first test that needs it, which would seem to hang for minutes.
+            Binaries::locate()?.ensure_all(&Program::CONTROL_PLANE)?;
+            cargo.run_watching(|line| tally.read(line))
+        }
     }
 }
 
@@ -172,18 +238,55 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_leaves_out_the_documentation_only() {
-        let names = |quick| steps(quick).iter().map(|step| step.name).collect::<Vec<_>>();
+    fn a_quick_run_leaves_out_the_documentation_and_a_run_without_go_the_cluster_tests() {
+        let names = |quick, cluster| {
+            let steps = steps(quick, cluster);
+            steps.iter().map(|step| step.name).collect::<Vec<_>>()
+        };
+        let always = ["format", "lints", "tests", "purity"];
+        assert_eq!(names(true, false), always);
+        assert_eq!(names(false, false), [&always[..], &["documentation"]].concat());
         assert_eq!(
-            names(false),
-            ["format", "lints", "tests", "purity", "documentation"]
+            names(false, true),
+            [&always[..], &["documentation", "cluster tests"]].concat()
         );
-        assert_eq!(names(true), ["format", "lints", "tests", "purity"]);
+    }
+
+    #[test]
+    fn the_cluster_tests_run_in_a_step_of_their_own() {
+        let lines: Vec<_> = steps(false, true)
+            .iter()
+            .map(|step| describe(&step.work))
+            .collect();
+        assert!(
+            lines[2].contains("--exclude volcano-cluster-tests"),
+            "{}",
+            lines[2]
+        );
+        assert!(lines[5].contains("--test crds"), "{}", lines[5]);
+    }
+
+    #[test]
+    fn cluster_tests_that_cannot_run_are_told_and_fail_where_they_are_required() {
+        let no_go = || Err(anyhow::anyhow!("no `go` found"));
+        let left_out = |quick, go, required| cluster_tests_left_out(quick, go, required);
+        assert_eq!(left_out(false, Ok(()), true).unwrap(), None);
+        assert_eq!(left_out(false, no_go(), false).unwrap().unwrap(), "no `go` found");
+        let error = left_out(false, no_go(), true).unwrap_err().to_string();
+        assert!(
+            error.starts_with("VOLCANO_CLUSTER_TESTS=required, but"),
+            "{error}"
+        );
+        let quick = left_out(true, no_go(), true).unwrap();
+        assert_eq!(quick.unwrap(), "--quick leaves them out");
     }
 
     #[test]
     fn warnings_are_errors_in_lints_and_documentation() {
-        let lines: Vec<_> = steps(false).iter().map(|step| describe(&step.work)).collect();
+        let lines: Vec<_> = steps(false, true)
+            .iter()
+            .map(|step| describe(&step.work))
+            .collect();
         assert!(lines[1].ends_with("-- -D warnings"), "{}", lines[1]);
         if std::env::var_os("RUSTDOCFLAGS").is_none() {
             assert!(

@@ -6,6 +6,7 @@
 //!
 //! Each run is a process of its own, single-threaded, so that its peak memory is its own and nothing is warm.
 
+mod cluster;
 mod engine;
 mod scenarios;
 mod table;
@@ -29,6 +30,8 @@ const MAX_GROWTH: f64 = 2.3;
 pub enum BenchCommand {
     /// Scheduling cycles over generated clusters, in memory.
     Engine(EngineArgs),
+    /// The scheduler on a real control plane, beside what the API server can do at all.
+    Cluster(cluster::ClusterArgs),
     /// One run of one scenario in this process; prints its measurements as JSON.
     #[command(hide = true)]
     One {
@@ -75,6 +78,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<()> {
             println!("{}", scenarios::find(name)?.run(*nodes)?);
             Ok(())
         }
+        BenchCommand::Cluster(args) => cluster::run(args),
         BenchCommand::Engine(args) if cfg!(debug_assertions) => in_release(args),
         BenchCommand::Engine(args) => measure(args),
     }

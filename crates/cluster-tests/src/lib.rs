@@ -1,0 +1,30 @@
+//! Tests against a real Kubernetes control plane, one for each file in `tests/`: `cargo xtask test` runs them where Go is
+//! found.
+//!
+//! Each test has its own namespace and its own queues, so that all can share the control plane of their file.
+
+pub mod acts;
+pub mod scheduler;
+pub mod seed;
+pub mod stage;
+pub mod witness;
+
+use std::sync::LazyLock;
+
+use volcano_testcluster::{Cluster, Options};
+
+static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
+    let started = Cluster::start(Options::default()).and_then(|cluster| {
+        cluster.install_crds(&volcano_api::crd::all())?;
+        Ok(cluster)
+    });
+    started.expect("without a control plane there is nothing to test")
+});
+
+/// The control plane of this test binary, with the CRDs installed; the first who asks starts it.
+///
+/// # Panics
+/// When it does not start.
+pub fn cluster() -> &'static Cluster {
+    &CLUSTER
+}

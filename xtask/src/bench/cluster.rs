@@ -1,0 +1,351 @@
+//! `cargo xtask bench cluster`: the scheduler on a real control plane, beside what the API server can do at all.
+//!
+//! Everything is compared in one run on one machine: a time alone says nothing, since the API server, etcd and the
+//! scheduler share the processors. The limit is a bare client that posts the same bindings over as many connections
+//! and decides nothing.
+
+mod limit;
+mod steady;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use kube::Client;
+use volcano_cluster_tests::scheduler::Scheduler;
+use volcano_testcluster::objects::{self, Node, Pod};
+use volcano_testcluster::{Cluster, Options};
+
+use super::table::{Table, mib, millis};
+use crate::process::{Cargo, workspace_root};
+
+/// Writes under way at once, of the scheduler and of the bare client.
+const CONNECTIONS: usize = 64;
+/// The scheduler reaches at least this part of the limit's rate.
+const LEAST_RATIO: f64 = 0.85;
+/// Placing a pod takes at most this much longer than the API server itself does, for 99 of 100.
+const LONGEST_P99_MS: f64 = 100.0;
+/// Memory with all pods of the large cluster.
+const MOST_MIB: f64 = 300.0;
+/// From the start to the first decision, beyond the time of the lists.
+const LONGEST_START_MS: f64 = 1000.0;
+/// Writes for each pod, events aside.
+const MOST_WRITES: f64 = 2.0;
+
+/// Arguments of `cargo xtask bench cluster`.
+#[derive(clap::Args)]
+pub struct ClusterArgs {
+    /// Nodes.
+    #[arg(long, default_value_t = 1000)]
+    nodes: usize,
+    /// Pods of each of the three scenarios.
+    #[arg(long, default_value_t = 5000)]
+    pods: usize,
+    /// Pods that are there already when memory and the time of a restart are measured.
+    #[arg(long, default_value_t = 50_000)]
+    existing: usize,
+    /// Seconds of steady load.
+    #[arg(long, default_value_t = 20)]
+    steady_seconds: u64,
+    /// Measure only these parts: bind, steady, large; may be repeated.
+    #[arg(long = "part", value_name = "PART")]
+    parts: Vec<String>,
+}
+
+/// Measures, in a release build.
+///
+/// # Errors
+/// When something does not come out as it must, or when a target is missed.
+pub fn run(args: &ClusterArgs) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return in_release(args);
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(measure(args))
+}
+
+fn in_release(args: &ClusterArgs) -> anyhow::Result<()> {
+    Cargo::new(["build", "--release", "--quiet", "--package", "volcano"]).run()?;
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
+    let binary = folder.join("release/volcano");
+    let [nodes, pods, existing] = [args.nodes, args.pods, args.existing].map(|number| number.to_string());
+    let seconds = args.steady_seconds.to_string();
+    let mut words = vec![
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "xtask",
+        "--",
+        "bench",
+        "cluster",
+    ];
+    words.extend([
+        "--nodes",
+        &nodes,
+        "--pods",
+        &pods,
+        "--existing",
+        &existing,
+        "--steady-seconds",
+        &seconds,
+    ]);
+    for part in &args.parts {
+        words.extend(["--part", part]);
+    }
+    let binary = binary.display().to_string();
+    Cargo::new(words)
+        .default_variable("VOLCANO_BINARY", &binary)
+        .run()
+}
+
+async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options {
+        controllers: false,
+        ..Options::default()
+    })?;
+    cluster.install_crds(&volcano_api::crd::all())?;
+    let client = cluster.client()?;
+    println!("{} nodes", args.nodes);
+    let nodes = (0..args.nodes).map(|at| Node::new(&node_name(at)).cpu("64").memory("256Gi"));
+    objects::create_nodes(&client, nodes).await?;
+    let bench = Bench {
+        kubeconfig: cluster.kubeconfig_path(),
+        folder: cluster.data_directory().to_owned(),
+        client,
+    };
+    let wanted = |part: &str| args.parts.is_empty() || args.parts.iter().any(|given| given == part);
+    let mut missed = Vec::new();
+    if wanted("bind") {
+        bench.binds(args, &mut missed).await?;
+    }
+    if wanted("steady") {
+        steady::run(&bench, args.steady_seconds, &mut missed).await?;
+    }
+    if wanted("large") {
+        bench.large(args, &mut missed).await?;
+    }
+    if !missed.is_empty() {
+        bail!("missed: {}", missed.join("; "));
+    }
+    println!("all targets met");
+    Ok(())
+}
+
+fn node_name(at: usize) -> String {
+    format!("node-{at}")
+}
+
+struct Bench {
+    kubeconfig: std::path::PathBuf,
+    folder: std::path::PathBuf,
+    client: Client,
+}
+
+impl Bench {
+    fn scheduler(&self) -> anyhow::Result<Scheduler> {
+        Scheduler::launch(&self.kubeconfig, &self.folder, &[])
+    }
+
+    /// Pods that are there already, in gangs of different sizes.
+    async fn binds(&self, args: &ClusterArgs, missed: &mut Vec<String>) -> anyhow::Result<()> {
+        let table = Table::new(&[
+            "pods already created",
+            "limit",
+            "ours",
+            "limit/s",
+            "ours/s",
+            "ratio",
+            "writes/pod",
+        ]);
+        table.print_head();
+        for (title, gang) in [("one gang", args.pods), ("gangs of 250", 250), ("groups of 1", 1)] {
+            let limit = self.post_bare(args).await?;
+            let (ours, writes) = self.schedule(args.pods, gang).await?;
+            let rate = |took: Duration| args.pods as f64 / took.as_secs_f64();
+            let ratio = rate(ours) / rate(limit);
+            table.print(&[
+                format!("{} in {title}", args.pods),
+                millis(limit.as_secs_f64() * 1000.0),
+                millis(ours.as_secs_f64() * 1000.0),
+                format!("{:.0}", rate(limit)),
+                format!("{:.0}", rate(ours)),
+                format!("{:.0} %", ratio * 100.0),
+                format!("{writes:.2}"),
+            ]);
+            if ratio < LEAST_RATIO {
+                missed.push(format!(
+                    "{title}: {:.0} % of the limit, {:.0} % wanted",
+                    ratio * 100.0,
+                    LEAST_RATIO * 100.0
+                ));
+            }
+            if writes > MOST_WRITES {
+                missed.push(format!(
+                    "{title}: {writes:.2} writes for each pod, {MOST_WRITES} allowed"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The limit: the bindings, and nothing but the bindings.
+    async fn post_bare(&self, args: &ClusterArgs) -> anyhow::Result<Duration> {
+        let namespace = objects::unique_namespace(&self.client, "limit").await?;
+        let pods = (0..args.pods).map(|at| pod(&namespace, at).spec("schedulerName", "nobody".into()));
+        objects::create_pods(&self.client, pods).await?;
+        let began = Instant::now();
+        limit::post_bindings(&self.client, &namespace, args.pods, args.nodes, CONNECTIONS).await?;
+        let took = began.elapsed();
+        self.remove(&namespace).await?;
+        Ok(took)
+    }
+
+    /// The scheduler, from its start to the last bind; and its writes for each pod, events aside.
+    async fn schedule(&self, pods: usize, gang: usize) -> anyhow::Result<(Duration, f64)> {
+        let namespace = objects::unique_namespace(&self.client, "ours").await?;
+        let groups = pods.div_ceil(gang);
+        let size = u32::try_from(gang)?;
+        let group = |at: usize| objects::pod_group(&namespace, &format!("group-{at}"), size, "default");
+        let place = objects::path("scheduling.volcano.sh/v1beta1", &namespace, "podgroups", "");
+        objects::create_all(&self.client, (0..groups).map(|at| (place.clone(), group(at)))).await?;
+        let members = (0..pods).map(|at| pod(&namespace, at).group(&format!("group-{}", at / gang)));
+        objects::create_pods(&self.client, members).await?;
+        let began = Instant::now();
+        let scheduler = self.scheduler()?;
+        wait_for(&scheduler, Duration::from_secs(300), |metrics| {
+            metrics.value(r#"volcano_api_writes_total{kind="bind",result="ok"}"#) >= pods as f64
+        })
+        .await?;
+        let took = began.elapsed();
+        // What is still to be written about the groups belongs to the pods' writes.
+        settle(&scheduler).await?;
+        let writes = Metrics::read(&scheduler)?.writes() / pods as f64;
+        let bound = objects::pod_nodes(&self.client, &namespace).await?;
+        ensure!(
+            bound.values().all(Option::is_some),
+            "a pod without a node was counted as bound"
+        );
+        scheduler.stop()?;
+        self.remove(&namespace).await?;
+        Ok((took, writes))
+    }
+
+    /// Memory and restart in a cluster with many pods.
+    async fn large(&self, args: &ClusterArgs, missed: &mut Vec<String>) -> anyhow::Result<()> {
+        let namespace = objects::unique_namespace(&self.client, "large").await?;
+        println!("creating {} pods", args.existing);
+        let pods = (0..args.existing)
+            .map(|at| pod(&namespace, at).spec("nodeName", node_name(at % args.nodes).into()));
+        objects::create_pods(&self.client, pods).await?;
+        let lists = limit::list_everything(&self.client).await?;
+        let began = Instant::now();
+        let scheduler = self.scheduler()?;
+        wait_for(&scheduler, Duration::from_secs(120), |metrics| {
+            metrics.value("volcano_cycles_total") >= 1.0
+        })
+        .await?;
+        let first = began.elapsed();
+        settle(&scheduler).await?;
+        let memory = resident_mib(scheduler.id())?;
+        println!(
+            "{} nodes, {} pods: {} resident; first decision after {}, the lists alone take {}",
+            args.nodes,
+            args.existing,
+            mib(memory),
+            millis(first.as_secs_f64() * 1000.0),
+            millis(lists.as_secs_f64() * 1000.0)
+        );
+        if memory > MOST_MIB {
+            missed.push(format!(
+                "{memory:.0} MiB with {} pods, {MOST_MIB} allowed",
+                args.existing
+            ));
+        }
+        let beyond = (first.as_secs_f64() - lists.as_secs_f64()) * 1000.0;
+        if beyond > LONGEST_START_MS {
+            missed.push(format!(
+                "first decision {beyond:.0} ms after the lists, {LONGEST_START_MS} allowed"
+            ));
+        }
+        scheduler.stop()?;
+        Ok(())
+    }
+
+    /// Removes the pods and groups of a namespace, so that the next run starts as this one did.
+    async fn remove(&self, namespace: &str) -> anyhow::Result<()> {
+        objects::delete_pods(&self.client, namespace).await?;
+        let groups = objects::path("scheduling.volcano.sh/v1beta1", namespace, "podgroups", "");
+        objects::delete(&self.client, &groups).await
+    }
+}
+
+fn pod(namespace: &str, at: usize) -> Pod {
+    Pod::new(namespace, &format!("pod-{at}"))
+        .cpu("100m")
+        .memory("128Mi")
+        .spec("terminationGracePeriodSeconds", 0.into())
+}
+
+/// What `/metrics` said.
+struct Metrics(String);
+
+impl Metrics {
+    fn read(scheduler: &Scheduler) -> anyhow::Result<Self> {
+        Ok(Metrics(scheduler.get("/metrics")?.1))
+    }
+
+    fn value(&self, series: &str) -> f64 {
+        let line = self
+            .0
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.and_then(|value| value.parse().ok()).unwrap_or_default()
+    }
+
+    /// Writes that were answered, events aside.
+    fn writes(&self) -> f64 {
+        let writes = self
+            .0
+            .lines()
+            .filter(|line| line.starts_with("volcano_api_writes_total{"));
+        let counted = writes.filter(|line| !line.contains(r#"kind="event""#));
+        counted
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
+    }
+}
+
+/// Looks at the metrics until they are as wanted: no load on the API server.
+async fn wait_for(
+    scheduler: &Scheduler,
+    within: Duration,
+    holds: impl Fn(&Metrics) -> bool,
+) -> anyhow::Result<()> {
+    objects::wait_until("the scheduler is done", within, || async {
+        let metrics = Metrics::read(scheduler).unwrap_or(Metrics(String::new()));
+        Ok(objects::check(holds(&metrics), || scheduler.log()))
+    })
+    .await
+}
+
+/// Waits until the scheduler writes nothing more.
+async fn settle(scheduler: &Scheduler) -> anyhow::Result<()> {
+    let mut last = f64::NAN;
+    loop {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let writes = Metrics::read(scheduler)?.writes();
+        if writes == last {
+            return Ok(());
+        }
+        last = writes;
+    }
+}
+
+fn resident_mib(process: u32) -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    Ok(kib.context("a process has a size")? / 1024.0)
+}
