@@ -11,6 +11,7 @@ pub mod flow;
 pub mod meta;
 pub mod names;
 pub mod nodeinfo;
+pub mod protobuf;
 pub mod quantity;
 pub mod scheduling;
 pub mod shard;

@@ -3,10 +3,12 @@
 //! Users grep for these, other programs match on them, and a typo in one is an incompatibility that no compiler
 //! finds, so code never spells them out.
 
+pub mod admission;
 pub mod annotations;
 pub mod conditions;
 pub mod devices;
 pub mod events;
+pub mod job_plugins;
 pub mod kinds;
 pub mod labels;
 pub mod messages;

@@ -35,11 +35,28 @@ pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool, now: Time) {
         pod_conditions(ssn, job, known, &text);
         ssn.reports.extend(report.map(|report| (job, report)));
     }
+    for &(job, _) in &ssn.figures.unschedulable_tasks {
+        if ssn.m.job(job).is_ready() {
+            ssn.m.unready.remove(&job);
+        } else {
+            ssn.m.unready.insert(job);
+        }
+    }
+    let (m, unready) = (&*ssn.m, &ssn.m.unready);
+    let lacking = unready
+        .iter()
+        .filter(|&&job| m.in_session(job) && m.job(job).counts.total() > 0);
+    ssn.figures.unschedulable_jobs = lacking.count();
 }
 
 fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str, gang: bool, now: Time) {
     let job = ssn.m.job(id);
     let Some(group) = &job.group else { return };
+    let short = job.min_available().saturating_sub(schedulable(ssn.m, id, report));
+    if gang && job.counts.total() > 0 {
+        let lacks = if job.is_ready() { 0 } else { short };
+        ssn.figures.unschedulable_tasks.push((id, lacks));
+    }
     let mut list = group.conditions.clone();
     let mut unschedulable = false;
     if gang && job.counts.total() > 0 {
@@ -47,7 +64,6 @@ fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str
             set_condition(&mut list, conditions::SCHEDULED, reasons::TASKS_READY, "", now);
         } else if !only_waits_for_leaving(ssn.m, id) {
             unschedulable = true;
-            let short = job.min_available().saturating_sub(schedulable(ssn.m, id, report));
             let message = format!(
                 "{short}/{} tasks in gang unschedulable: {text}",
                 job.counts.total()
@@ -97,6 +113,8 @@ fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str
 /// One entry per type; of the two types that belong to the scheduler, the other one no longer holds.
 fn set_condition(list: &mut Vec<Condition>, kind: &str, reason: &str, message: &str, now: Time) {
     let cycle: Box<str> = format!("{:x}", now.unix_micros()).into();
+    // The API keeps whole seconds; what comes back is then what was decided.
+    let now = Time::from_unix_seconds(now.unix_seconds());
     let ours = [conditions::SCHEDULED, conditions::UNSCHEDULABLE];
     let others = list
         .iter_mut()
@@ -164,6 +182,7 @@ fn next_phase(m: &Model, id: JobId, unschedulable: bool) -> Phase {
 
 fn pod_conditions(ssn: &mut Session<'_>, id: JobId, report: &JobReport, job_text: &Arc<str>) {
     let mut shared: BTreeMap<*const crate::explain::FitError, Arc<str>> = BTreeMap::new();
+    let incomplete = ssn.m.job(id).counts.total() < ssn.m.job(id).min_available();
     for at in 0..ssn.m.job(id).tasks.len() {
         let id = ssn.m.job(id).tasks[at];
         let task = ssn.m.task(id);
@@ -207,10 +226,12 @@ fn pod_conditions(ssn: &mut Session<'_>, id: JobId, report: &JobReport, job_text
                 None => (reasons::UNSCHEDULABLE, job_text.clone()),
             },
         };
+        // While pods of the gang are still being made, the numbers in the message change with each: the group tells them.
+        let same = |told: &str| told == &*message || (incomplete && Arc::ptr_eq(&message, job_text));
         let known = task
             .condition
             .as_ref()
-            .is_some_and(|(r, m)| **r == *reason && *m == message);
+            .is_some_and(|(told_reason, told)| **told_reason == *reason && same(told));
         let nominated = nomination(ssn, id);
         if !known || nominated != Nomination::Keep {
             let task = &mut ssn.m.tasks[id.index()];

@@ -4,15 +4,17 @@
 //! part left out. The lists are made once per configuration, so that a walk is a loop over a short slice.
 
 use crate::config::{PluginConf, SchedulerConf, Switches};
+use crate::effect::Step;
 use crate::explain::{AdmissionReason, FitReason, Invalid, Reasons};
 use crate::ids::{JobId, NodeId, QueueId, TaskId};
 use crate::model::Model;
 use crate::model::class::Class;
 use crate::model::delta::Delta;
-use crate::plugin::{Domain, EvictionKind, NormScore, POINTS, Plugin, Point, Related, Vote};
+use crate::plugin::{Allotment, Domain, EvictionKind, NormScore, POINTS, Plugin, Point, Related, Vote};
 use crate::plugins;
 use crate::plugins::predicates::volumes::binding::{ClaimKey, Source};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// The configured plugins.
 pub struct Plugins {
@@ -68,8 +70,11 @@ impl Plugins {
     }
 
     /// Opens every plugin for a cycle.
-    pub fn open(&mut self, m: &Model, now: i64) {
-        self.list.iter_mut().for_each(|plugin| plugin.open(m, now));
+    pub fn open(&mut self, m: &Model, now: i64, probe: &mut dyn FnMut(Step<'_>)) {
+        for plugin in &mut self.list {
+            plugin.open(m, now);
+            probe(Step::Plugin(plugin.name()));
+        }
     }
 
     /// Writes what plugins have decided and no object shows yet into an object of a snapshot.
@@ -458,6 +463,19 @@ impl Plugins {
             .iter()
             .flat_map(|plugin| plugin.claim_sources(m, task))
             .collect()
+    }
+
+    /// What was made of the queues in the last cycle, by the first plugin that divides the cluster.
+    pub fn allotments(&self, m: &Model) -> BTreeMap<QueueId, Allotment> {
+        let all = self.list.iter().map(|plugin| plugin.allotments(m));
+        all.into_iter()
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// The share of a job, by the first plugin that compares shares.
+    pub fn job_share(&self, m: &Model, job: JobId) -> Option<f64> {
+        self.list.iter().find_map(|plugin| plugin.job_share(m, job))
     }
 
     /// Tells all plugins that a task was charged or no longer is.

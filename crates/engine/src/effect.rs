@@ -1,6 +1,7 @@
 //! What a cycle decided, for an executor to carry out. Deciding and doing are different types.
 
 use crate::explain::JobReport;
+use crate::figures::CycleFigures;
 use crate::ids::{DimId, JobId, NodeId, QueueId, TaskId};
 use crate::model::job::{Condition, Phase};
 use crate::plugin::EvictionKind;
@@ -92,6 +93,33 @@ pub struct Cycle {
     pub pipelined: Vec<(TaskId, NodeId)>,
     /// What was found out about each job that was looked at.
     pub reports: BTreeMap<JobId, JobReport>,
+    /// Numbers for metrics.
+    pub figures: CycleFigures,
     /// Queues that take no part because their place in the hierarchy is broken, with the reason.
     pub invalid_queues: Vec<(QueueId, Arc<str>)>,
+}
+
+/// A step of a cycle, once it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A plugin has prepared itself; part of [`Step::Open`].
+    Plugin(&'a str),
+    /// Everything is prepared.
+    Open,
+    /// An action is done.
+    Action(&'a str),
+    /// The outcome is put together.
+    Close,
+}
+
+impl<'a> Step<'a> {
+    /// Its name; `None` for what is part of another step.
+    pub fn name(self) -> Option<&'a str> {
+        match self {
+            Step::Plugin(_) => None,
+            Step::Open => Some("open"),
+            Step::Action(name) => Some(name),
+            Step::Close => Some("close"),
+        }
+    }
 }

@@ -4,9 +4,10 @@ use crate::actions;
 use crate::close;
 use crate::config::SchedulerConf;
 use crate::dispatch::{Plugins, Unavailable};
-use crate::effect::{Cycle, Effect};
+use crate::effect::{Cycle, Effect, Step};
 use crate::export::{self, Snapshot};
-use crate::ids::TaskId;
+use crate::figures::{self, QueueFigures};
+use crate::ids::{JobId, TaskId};
 use crate::model::delta::Delta;
 use crate::model::kind::Kind;
 use crate::model::{Model, SchedulerNames};
@@ -55,7 +56,24 @@ impl Engine {
         self.plugins = plugins;
         self.placer.clear();
         self.conf = conf;
+        self.model.news = true;
         missing
+    }
+
+    /// Something came in since the last cycle that could change a decision or a status. Heartbeats of nodes do not, nor
+    /// do the engine's own decisions when they come back as written.
+    pub fn news(&self) -> bool {
+        self.model.news
+    }
+
+    /// The numbers of all queues as of the last cycle, by name. Cost: the number of queues.
+    pub fn queue_figures(&self) -> Vec<QueueFigures> {
+        figures::queues(&self.model, &self.plugins)
+    }
+
+    /// The fair share of a job; `None` unless drf is configured.
+    pub fn job_share(&self, job: JobId) -> Option<f64> {
+        self.plugins.job_share(&self.model, job)
     }
 
     /// The cluster.
@@ -90,26 +108,27 @@ impl Engine {
         Snapshot::new(self, conf, now)
     }
 
-    /// Runs one cycle: opens the plugins, runs the configured actions in order, reports. `probe` is told the name of
-    /// each step as it ends, for those who have a clock.
-    pub fn cycle(&mut self, now: Time, probe: &mut dyn FnMut(&str)) -> Cycle {
+    /// Runs one cycle: opens the plugins, runs the configured actions in order, reports. `probe` is told of each
+    /// step as it ends, for those who have a clock.
+    pub fn cycle(&mut self, now: Time, probe: &mut dyn FnMut(Step<'_>)) -> Cycle {
         let Engine {
             model,
             plugins,
             placer,
             conf,
         } = self;
+        model.news = false;
         let changed = model.refresh_changed_jobs();
         let Model { nodes, strings, .. } = model;
         nodes.refresh_ranks(|name| strings.shared(name));
         model.refresh_hyper_nodes();
-        plugins.open(model, now.unix_micros());
-        probe("open");
+        plugins.open(model, now.unix_micros(), probe);
+        probe(Step::Open);
         let admits = conf.actions.iter().any(|action| action == "enqueue");
         let mut ssn = Session::new(model, plugins, placer, admits);
         for action in &conf.actions {
             actions::run(&mut ssn, action, conf);
-            probe(action);
+            probe(Step::Action(action));
         }
         let gang = conf.plugin("gang").is_some();
         close::report(&mut ssn, &changed, gang, now);
@@ -121,6 +140,7 @@ impl Engine {
         ssn.close();
         let mut effects = std::mem::take(&mut ssn.effects);
         let reports = std::mem::take(&mut ssn.reports);
+        let figures = std::mem::take(&mut ssn.figures);
         drop(ssn);
         close::queue_status(model, &mut effects);
         let evicted = effects.iter().filter_map(|effect| match effect {
@@ -128,11 +148,12 @@ impl Engine {
             _ => None,
         });
         model.end_cycle(evicted);
-        probe("close");
+        probe(Step::Close);
         Cycle {
             effects,
             pipelined,
             reports,
+            figures,
             invalid_queues: plugins.invalid_queues(model),
         }
     }
@@ -197,8 +218,15 @@ mod tests {
             "what the engine lacks is named"
         );
         let mut steps = Vec::new();
-        let cycle = engine.cycle(Time::EPOCH, &mut |step| steps.push(step.to_owned()));
+        let cycle = engine.cycle(Time::EPOCH, &mut |step| steps.push(format!("{step:?}")));
         assert_eq!(binds(&cycle), 1);
-        assert_eq!(steps, ["open", "enqueue", "allocate", "close"]);
+        let expected = [
+            r#"Plugin("gang")"#,
+            "Open",
+            r#"Action("enqueue")"#,
+            r#"Action("allocate")"#,
+            "Close",
+        ];
+        assert_eq!(steps, expected);
     }
 }

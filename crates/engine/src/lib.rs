@@ -13,6 +13,7 @@ pub mod effect;
 mod engine;
 pub mod explain;
 pub mod export;
+pub mod figures;
 pub mod ids;
 pub mod intern;
 pub mod model;

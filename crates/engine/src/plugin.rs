@@ -13,7 +13,9 @@ use crate::model::Model;
 use crate::model::class::Class;
 use crate::model::delta::Delta;
 use crate::plugins::predicates::volumes::binding::{ClaimKey, Source};
+use crate::resource::Resource;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// An extension point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,6 +119,27 @@ impl EvictionKind {
             EvictionKind::Reclaim => "reclaim",
         }
     }
+}
+
+/// What a plugin that divides the cluster makes of a queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allotment {
+    /// What it uses; in a hierarchy with the queues below it.
+    pub allocated: Resource,
+    /// What its pods request, waiting ones included; likewise.
+    pub request: Resource,
+    /// What it deserves.
+    pub deserved: Resource,
+    /// The most it may use as its spec says, if the plugin goes by that.
+    pub capacity: Option<Resource>,
+    /// The most it may use in its place, if the plugin goes by that.
+    pub real_capacity: Option<Resource>,
+    /// What admitted jobs have yet to allocate.
+    pub inqueue: Resource,
+    /// How much of what it deserves it uses.
+    pub share: f64,
+    /// It uses more than it should, if the plugin judges that.
+    pub overused: Option<bool>,
 }
 
 /// A domain of nodes that a job may be placed in, by the name of its hypernode.
@@ -302,6 +325,16 @@ pub trait Plugin: Send {
 
     /// A snapshot is taken: writes what it has decided and no object shows yet into an object of the snapshot.
     fn show(&self, m: &Model, object: &mut Delta) {}
+
+    /// What it made of the queues in the last cycle, each that exists; none if it does not divide the cluster.
+    fn allotments(&self, m: &Model) -> BTreeMap<QueueId, Allotment> {
+        BTreeMap::new()
+    }
+
+    /// The share of a job, if it compares them.
+    fn job_share(&self, m: &Model, job: JobId) -> Option<f64> {
+        None
+    }
 
     /// A task was charged to its job and queue (allocated, pipelined, or an eviction undone).
     fn on_allocate(&mut self, m: &Model, task: TaskId) {}

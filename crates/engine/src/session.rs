@@ -12,6 +12,7 @@
 use crate::dispatch::Plugins;
 use crate::effect::Effect;
 use crate::explain::{Attempt, JobReport};
+use crate::figures::CycleFigures;
 use crate::ids::{JobId, NodeId, TaskId};
 use crate::model::Model;
 use crate::model::accounting::Place;
@@ -64,6 +65,8 @@ pub struct Session<'a> {
     pub effects: Vec<Effect>,
     /// What was found out so far.
     pub reports: BTreeMap<JobId, JobReport>,
+    /// What was counted so far.
+    pub figures: CycleFigures,
     log: Vec<Entry>,
     /// Jobs with placements on idle resources that are held.
     held: BTreeSet<JobId>,
@@ -79,6 +82,7 @@ impl<'a> Session<'a> {
             admits,
             effects: Vec::new(),
             reports: BTreeMap::new(),
+            figures: CycleFigures::default(),
             log: Vec::new(),
             held: BTreeSet::new(),
         }
@@ -241,6 +245,13 @@ impl<'a> Session<'a> {
         let entries = self.with_held(entries);
         if cfg!(debug_assertions) {
             self.check_evictions(&entries);
+        }
+        let kind = entries.iter().find_map(|entry| match entry.operation {
+            Operation::Evict { kind, .. } => Some(kind.name()),
+            _ => None,
+        });
+        if let Some(kind) = kind {
+            *self.figures.eviction_transactions.entry(kind).or_default() += 1;
         }
         let mut binds: Vec<(JobId, Vec<(TaskId, NodeId)>)> = Vec::new();
         for entry in entries {

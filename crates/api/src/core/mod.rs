@@ -1,8 +1,8 @@
 //! Slim views of the core objects: only the fields that scheduling reads.
 //!
 //! A pod in the API has hundreds of fields, and a cluster has a hundred thousand pods. These types are decoded
-//! straight from JSON, skipping the rest without allocating it; environment values, commands and other things
-//! that might be secret are therefore never in memory, and never in a snapshot.
+//! straight from JSON or [protobuf](crate::protobuf), skipping the rest without allocating it; environment values,
+//! commands and other things that might be secret are therefore never in memory, and never in a snapshot.
 //!
 //! Every field may be missing or `null`: Go clients write `null` for empty lists, maps and times.
 
@@ -66,9 +66,9 @@ pub use namespace::Namespace;
 pub use node::{ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint};
 pub use pdb::{PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
 pub use pod::{
-    Container, ContainerPort, ContainerStatus, EphemeralVolume, EphemeralVolumeClaimTemplate, Pod,
-    PodCondition, PodPhase, PodResourceClaim, PodResourceClaimStatus, PodSchedulingGate, PodSpec, PodStatus,
-    PodVolume, PodVolumeClaim, ResourceRequirements, Toleration,
+    Container, ContainerEnd, ContainerPort, ContainerState, ContainerStatus, EphemeralVolume,
+    EphemeralVolumeClaimTemplate, Pod, PodCondition, PodPhase, PodResourceClaim, PodResourceClaimStatus,
+    PodSchedulingGate, PodSpec, PodStatus, PodVolume, PodVolumeClaim, ResourceRequirements, Toleration,
 };
 pub use pod_requests::{
     NONZERO_MEMORY_BYTES, NONZERO_MILLI_CPU, RESIZE_INFEASIBLE, is_resize_infeasible, pod_nonzero,

@@ -190,14 +190,41 @@ slim! {
         pub last_transition_time: Option<Time>,
     }
 
-    /// What a container really has.
+    /// What a container really has. How it runs is read and not printed: to scheduling, equal pods stay equal while
+    /// their containers come and go.
     pub struct ContainerStatus {
         /// Name of the container.
         pub name: String,
+        /// Whether it serves.
+        #[serde(skip_serializing)]
+        pub ready: bool,
+        /// How often it was started again.
+        #[serde(skip_serializing)]
+        pub restart_count: i32,
+        /// How it is.
+        #[serde(skip_serializing)]
+        pub state: ContainerState,
+        /// How it was before it was started again.
+        #[serde(skip_serializing)]
+        pub last_state: ContainerState,
         /// What the running container was given.
         pub resources: Option<ResourceRequirements>,
         /// What the node has set aside for it.
         pub allocated_resources: ResourceList,
+    }
+
+    /// How a container is.
+    pub struct ContainerState {
+        /// How it ended, once it has.
+        pub terminated: Option<ContainerEnd>,
+    }
+
+    /// How a container ended.
+    pub struct ContainerEnd {
+        /// What it returned.
+        pub exit_code: i32,
+        /// When it ended.
+        pub finished_at: Option<Time>,
     }
 }
 

@@ -17,6 +17,8 @@ pub const JOB_RETRY_COUNT: &str = "volcano.sh/job-retry-count";
 pub const TEMPLATE_UID: &str = "volcano.sh/template-uid";
 /// Pod: `true` when the job controller itself is about to delete it.
 pub const CONTROLLER_OUT_OF_SYNC: &str = "volcano.sh/controller-out-of-sync";
+/// Pod: when the pod that it stands in for was evicted; the timeout of a PodEvicted policy runs from then.
+pub const EVICTED_AT: &str = "volcano.sh/evicted-at";
 /// Job and pod: `true` when the queue has other clusters to forward to. Also a label on pods.
 pub const JOB_FORWARDING: &str = "volcano.sh/job-forwarding";
 /// Pod and PodGroup: the cluster to forward to.

@@ -17,6 +17,11 @@ pub const SHARD: &str = "shard.volcano.sh";
 /// Group of ColocationConfiguration.
 pub const CONFIG: &str = "config.volcano.sh";
 
+/// Kubernetes' group of workloads.
+pub const APPS: &str = "apps";
+
+/// Version of Kubernetes' own kinds.
+pub const V1: &str = "v1";
 /// Version of every group but [`SCHEDULING`].
 pub const V1ALPHA1: &str = "v1alpha1";
 /// Version of [`SCHEDULING`].
@@ -42,9 +47,13 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// `group/version`.
+    /// `group/version`, or the version alone in the core group.
     pub fn api_version(&self) -> String {
-        format!("{}/{}", self.group, self.version)
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
     /// Name of the kind's list.
@@ -138,7 +147,40 @@ pub const NODE_SHARD: Kind = Kind {
 pub const COLOCATION_CONFIGURATION: Kind =
     kind(CONFIG, "ColocationConfiguration", "colocationconfigurations");
 
-/// Every kind, in the order of the CRDs.
+/// A namespaced `v1` kind of Kubernetes itself, of which the status is written elsewhere.
+const fn builtin(group: &'static str, name: &'static str, plural: &'static str) -> Kind {
+    Kind {
+        version: V1,
+        status_subresource: false,
+        ..kind(group, name, plural)
+    }
+}
+
+/// A pod.
+pub const POD: Kind = Kind {
+    status_subresource: true,
+    ..builtin("", "Pod", "pods")
+};
+/// Names and ports for pods.
+pub const SERVICE: Kind = builtin("", "Service", "services");
+/// Files and variables for pods.
+pub const CONFIG_MAP: Kind = builtin("", "ConfigMap", "configmaps");
+/// The same, kept secret.
+pub const SECRET: Kind = builtin("", "Secret", "secrets");
+/// A claim on a volume.
+pub const PERSISTENT_VOLUME_CLAIM: Kind = builtin("", "PersistentVolumeClaim", "persistentvolumeclaims");
+/// Which pods may talk to which.
+pub const NETWORK_POLICY: Kind = builtin("networking.k8s.io", "NetworkPolicy", "networkpolicies");
+/// Equal pods of one revision of a Deployment.
+pub const REPLICA_SET: Kind = builtin(APPS, "ReplicaSet", "replicasets");
+/// Pods with names that stay.
+pub const STATEFUL_SET: Kind = builtin(APPS, "StatefulSet", "statefulsets");
+/// A pod on each node.
+pub const DAEMON_SET: Kind = builtin(APPS, "DaemonSet", "daemonsets");
+/// Kubernetes' own Job.
+pub const KUBERNETES_JOB: Kind = builtin("batch", "Job", "jobs");
+
+/// Every kind of the project, in the order of the CRDs.
 pub const ALL: [Kind; 11] = [
     JOB,
     CRON_JOB,

@@ -152,6 +152,11 @@ impl Visitor<'_> for TimeVisitor {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
         Time::parse(text).map_err(E::custom)
     }
+
+    /// The protobuf form has whole seconds since the start of 1970.
+    fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Time, E> {
+        Ok(Time::from_unix_seconds(seconds))
+    }
 }
 
 /// A point in time that is written with six digits of fraction, as leases and events have it.

@@ -129,6 +129,7 @@ fn preempt_for_task(
     let mut at = 0;
     while at < order.nodes.len() {
         let node = order.nodes[at];
+        ssn.figures.preemption_attempts += 1;
         if let Some(evicted) = make_room_on(ssn, task, node, scope) {
             ssn.pipeline(task, node, !evicted.is_empty());
             order.nodes.drain(..at);
@@ -171,6 +172,7 @@ fn make_room_on(ssn: &mut Session<'_>, task: TaskId, node: NodeId, scope: Scope)
             && matches!(victim.status, Status::Bound | Status::Running)
             && (victim.best_effort || !best_effort)
     });
+    ssn.figures.preemption_victims = Some(victims.len());
     let queue = ssn.m.task(task).job.map(|job| ssn.m.job(job).queue)?;
     make_room(ssn, task, node, KIND, &victims, |ssn| {
         ssn.plugins.allocatable(ssn.m, queue, task).is_ok() && fits_on(ssn, task, node)
@@ -201,7 +203,10 @@ fn cheapest_node(
         }
         let checkpoint = ssn.checkpoint();
         match make_room_on(ssn, task, node, scope).filter(|evicted| !evicted.is_empty()) {
-            Some(evicted) => found.push((cost(ssn, &evicted), node)),
+            Some(evicted) => {
+                ssn.figures.preemption_attempts += 1;
+                found.push((cost(ssn, &evicted), node));
+            }
             None => failed.push(node),
         }
         ssn.forget(checkpoint);

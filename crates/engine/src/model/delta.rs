@@ -3,6 +3,7 @@
 use super::Model;
 use super::cluster::PriorityValue;
 use crate::ids::{JobId, Sym};
+use std::collections::BTreeMap;
 use volcano_api::core::{self, Labels, Pod};
 use volcano_api::scheduling::{self, PodGroup};
 use volcano_api::topology::HyperNode;
@@ -107,13 +108,15 @@ impl Model {
                     global_default: class.global_default,
                 };
                 let name = self.strings.intern(&class.metadata.name);
-                self.cluster.priority_classes.insert(name, value);
-                self.refresh_priorities();
+                if self.cluster.priority_classes.insert(name, value) != Some(value) {
+                    self.refresh_priorities();
+                }
             }
             Delta::PriorityClassGone { name } => {
                 let name = self.strings.intern(&name);
-                self.cluster.priority_classes.remove(&name);
-                self.refresh_priorities();
+                if self.cluster.priority_classes.remove(&name).is_some() {
+                    self.refresh_priorities();
+                }
             }
             Delta::Namespace(namespace) => {
                 self.set_namespace(&namespace.metadata.name, Some(namespace.metadata.labels));
@@ -121,28 +124,32 @@ impl Model {
             Delta::NamespaceGone { name } => self.set_namespace(&name, None),
             Delta::HyperNode(hyper_node) => {
                 let name = hyper_node.metadata.name.as_str().into();
-                self.cluster.hyper_nodes.insert(name, *hyper_node);
-                self.cluster.hyper_nodes_stale = true;
+                let spec = hyper_node.spec.clone();
+                let before = self.cluster.hyper_nodes.insert(name, *hyper_node);
+                let changed = before.is_none_or(|before| before.spec != spec);
+                self.cluster.hyper_nodes_stale |= changed;
+                self.news |= changed;
             }
             Delta::HyperNodeGone { name } => {
-                self.cluster.hyper_nodes.remove(name.as_str());
-                self.cluster.hyper_nodes_stale = true;
+                let changed = self.cluster.hyper_nodes.remove(name.as_str()).is_some();
+                self.cluster.hyper_nodes_stale |= changed;
+                self.news |= changed;
             }
             Delta::ResourceQuota(quota) => {
                 let key = self.object_key(&quota.metadata);
-                self.cluster.quotas.insert(key, *quota);
+                self.news |= put(&mut self.cluster.quotas, key, *quota);
             }
             Delta::ResourceQuotaGone { namespace, name } => {
                 let key = (self.strings.intern(&namespace), name.into());
-                self.cluster.quotas.remove(&key);
+                self.news |= self.cluster.quotas.remove(&key).is_some();
             }
             Delta::DisruptionBudget(budget) => {
                 let key = self.object_key(&budget.metadata);
-                self.cluster.budgets.insert(key, *budget);
+                self.news |= put(&mut self.cluster.budgets, key, *budget);
             }
             Delta::DisruptionBudgetGone { namespace, name } => {
                 let key = (self.strings.intern(&namespace), name.into());
-                self.cluster.budgets.remove(&key);
+                self.news |= self.cluster.budgets.remove(&key).is_some();
             }
             Delta::BindFailed { namespace, name, uid } => self.undo_bind(&namespace, &name, &uid),
             Delta::EvictFailed { namespace, name, uid } => self.undo_eviction(&namespace, &name, &uid),
@@ -166,6 +173,7 @@ impl Model {
         if self.cluster.namespaces.get(&name) == labels.as_ref() {
             return;
         }
+        self.news = true;
         match labels {
             Some(labels) => self.cluster.namespaces.insert(name, labels),
             None => self.cluster.namespaces.remove(&name),
@@ -179,46 +187,41 @@ impl Model {
     }
 
     fn set_storage(&mut self, delta: Delta) {
-        self.cluster.storage_version += 1;
         let cluster = &mut self.cluster;
-        match delta {
+        let changed = match delta {
             Delta::Claim(claim) => {
                 let key = (
                     self.strings.intern(&claim.metadata.namespace),
                     claim.metadata.name.as_str().into(),
                 );
-                cluster.claims.insert(key, *claim);
+                put(&mut cluster.claims, key, *claim)
             }
             Delta::ClaimGone { namespace, name } => {
                 let key = (self.strings.intern(&namespace), name.into());
-                cluster.claims.remove(&key);
+                cluster.claims.remove(&key).is_some()
             }
             Delta::Volume(volume) => {
-                cluster
-                    .volumes
-                    .insert(volume.metadata.name.as_str().into(), *volume);
+                let name = volume.metadata.name.as_str().into();
+                put(&mut cluster.volumes, name, *volume)
             }
-            Delta::VolumeGone { name } => {
-                cluster.volumes.remove(name.as_str());
-            }
+            Delta::VolumeGone { name } => cluster.volumes.remove(name.as_str()).is_some(),
             Delta::StorageClass(class) => {
-                cluster
-                    .storage_classes
-                    .insert(class.metadata.name.as_str().into(), *class);
+                let name = class.metadata.name.as_str().into();
+                put(&mut cluster.storage_classes, name, *class)
             }
-            Delta::StorageClassGone { name } => {
-                cluster.storage_classes.remove(name.as_str());
-            }
+            Delta::StorageClassGone { name } => cluster.storage_classes.remove(name.as_str()).is_some(),
             Delta::CsiNode(node) => {
                 let name = self.strings.intern(&node.metadata.name);
-                cluster.csi_nodes.insert(name, *node);
+                put(&mut cluster.csi_nodes, name, *node)
             }
             Delta::CsiNodeGone { name } => {
                 let name = self.strings.intern(&name);
-                cluster.csi_nodes.remove(&name);
+                cluster.csi_nodes.remove(&name).is_some()
             }
-            _ => {}
-        }
+            _ => false,
+        };
+        cluster.storage_version += u64::from(changed);
+        self.news |= changed;
     }
 
     pub(in crate::model) fn object_key(&mut self, metadata: &core::Meta) -> (Sym, Box<str>) {
@@ -236,4 +239,43 @@ impl Model {
         list.sort_unstable();
         list
     }
+}
+
+/// Objects that are kept as they came.
+trait Kept: PartialEq {
+    fn metadata(&mut self) -> &mut core::Meta;
+}
+
+macro_rules! kept {
+    ($($kind:ident),*) => {
+        $(impl Kept for core::$kind {
+            fn metadata(&mut self) -> &mut core::Meta {
+                &mut self.metadata
+            }
+        })*
+    };
+}
+
+kept!(
+    PersistentVolumeClaim,
+    PersistentVolume,
+    StorageClass,
+    CsiNode,
+    ResourceQuota,
+    PodDisruptionBudget
+);
+
+/// Stores an object; true when more of it changed than its version.
+fn put<K: Ord, T: Kept>(map: &mut BTreeMap<K, T>, key: K, mut object: T) -> bool {
+    let Some(before) = map.get_mut(&key) else {
+        map.insert(key, object);
+        return true;
+    };
+    before
+        .metadata()
+        .resource_version
+        .clone_from(&object.metadata().resource_version);
+    let changed = *before != object;
+    *before = object;
+    changed
 }

@@ -77,6 +77,10 @@ pub struct Model {
     pub(crate) evicted_now: u32,
     /// Jobs with something to decide: not admitted yet, or with pending tasks.
     waiting: BTreeSet<JobId>,
+    /// Jobs with tasks whose gang is not ready, as of the last cycle.
+    pub(crate) unready: BTreeSet<JobId>,
+    /// Something was applied since the last cycle that could change a decision or a status.
+    pub(crate) news: bool,
     /// What queues use, or what is known of their statuses, may have changed since it was last compared.
     pub(crate) usage_stale: bool,
 }
@@ -117,6 +121,8 @@ impl Model {
             dirty: BTreeSet::new(),
             evicted_now: 0,
             waiting: BTreeSet::new(),
+            unready: BTreeSet::new(),
+            news: false,
             usage_stale: false,
         }
     }

@@ -113,6 +113,16 @@ impl Queue {
         self.allocated_seen = shown;
     }
 
+    /// The same in all that decisions and statuses depend on: what its object shows as used is only for telling old
+    /// objects from new ones.
+    pub(super) fn is_as(&self, before: &Queue) -> bool {
+        let allocated_seen = before.allocated_seen.clone();
+        Queue {
+            allocated_seen,
+            ..self.clone()
+        } == *before
+    }
+
     /// Takes over what is to be written as `status.allocated`; returns what its status last named and no longer does.
     pub(crate) fn write_allocated(&mut self, allocated: Resource) -> Vec<DimId> {
         let known = [self.allocated_written.as_ref(), self.allocated_seen.as_ref()];

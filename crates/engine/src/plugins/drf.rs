@@ -162,6 +162,11 @@ impl Plugin for Drf {
         Some(victims)
     }
 
+    /// From what the job has now: kept shares are those of the last cycle.
+    fn job_share(&self, m: &Model, job: JobId) -> Option<f64> {
+        Some(dominant_share(&m.job(job).charged, &self.total))
+    }
+
     fn on_allocate(&mut self, m: &Model, task: TaskId) {
         self.moved(m, task);
     }

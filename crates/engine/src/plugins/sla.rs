@@ -206,7 +206,7 @@ mod tests {
             f.m.refresh_changed_jobs();
             let (mut plugins, missing) = Plugins::build(&conf);
             assert_eq!(missing, []);
-            plugins.open(&f.m, created() + 61 * MINUTE);
+            plugins.open(&f.m, created() + 61 * MINUTE, &mut |_| {});
             assert_eq!(plugins.job_pipelined(&f.m, job), permitted, "{case}");
             assert_eq!(plugins.job_enqueueable(&f.m, job).is_ok(), permitted, "{case}");
         }

@@ -111,7 +111,7 @@ pub(crate) fn plugins(m: &Model, entries: &[(&str, &[(&str, Value)])]) -> Plugin
         ..SchedulerConf::default()
     });
     assert!(missing.is_empty());
-    plugins.open(m, 0);
+    plugins.open(m, 0, &mut |_| {});
     plugins
 }
 

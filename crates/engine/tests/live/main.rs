@@ -2,6 +2,8 @@
 //! cycle is worth while, and the figures that it publishes.
 
 mod echoes;
+mod figures;
+mod news;
 
 use serde_json::{Value, json};
 use volcano_api::time::Time;

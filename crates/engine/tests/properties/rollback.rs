@@ -162,7 +162,7 @@ fn check(cluster: &Cluster, first: &[Operation], then: &[Operation]) -> Result<(
     let mut m = Model::new(SchedulerNames::Any, "default");
     cluster.deltas().into_iter().for_each(|delta| m.apply(delta));
     let (mut plugins, _) = Plugins::build(&conf);
-    plugins.open(&m, super::at(0).unix_micros());
+    plugins.open(&m, super::at(0).unix_micros(), &mut |_| {});
     let mut placer = Placer::default();
     let nodes: Vec<NodeId> = m.nodes.ids().collect();
     let before = Digest::of(&m, &plugins);

@@ -82,7 +82,7 @@ fn busy_pod() -> Value {
             "phase": "Running", "startTime": "2026-01-02T03:05:00Z", "nominatedNodeName": "n2", "qosClass": "Burstable",
             "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room",
                             "lastProbeTime": null, "lastTransitionTime": "2026-01-02T03:04:06Z"}],
-            "containerStatuses": [{"name": "main", "ready": true, "allocatedResources": {"cpu": "2"},
+            "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "2"},
                                    "resources": {"requests": {"cpu": "2"}}, "state": {"running": {"startedAt": "2026-01-02T03:05:01Z"}}}],
             "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "train-gpu-x1"}],
         },
@@ -192,6 +192,33 @@ fn a_pod_keeps_what_scheduling_reads() {
             .resource_claim_name
             .as_deref(),
         Some("train-gpu-x1")
+    );
+}
+
+#[test]
+fn how_containers_run_is_read_and_not_printed() {
+    let pod: Pod = serde_json::from_value(json!({"status": {"containerStatuses": [{
+        "name": "main",
+        "ready": true,
+        "restartCount": 2,
+        "state": {"terminated": {"exitCode": 137, "finishedAt": "2026-01-02T03:04:05Z", "reason": "OOMKilled"}},
+        "lastState": {"terminated": {"exitCode": 1, "finishedAt": null}},
+    }]}}))
+    .unwrap();
+    let status = &pod.status.container_statuses[0];
+    assert_eq!((status.ready, status.restart_count), (true, 2));
+    let end = status.state.terminated.as_ref().unwrap();
+    assert_eq!(
+        (end.exit_code, end.finished_at),
+        (137, Some(Time::parse("2026-01-02T03:04:05Z").unwrap()))
+    );
+    let before = status.last_state.terminated.as_ref().unwrap();
+    assert_eq!((before.exit_code, before.finished_at), (1, None));
+    let printed = serde_json::to_value(&pod).unwrap();
+    assert_eq!(
+        printed,
+        json!({"status": {"containerStatuses": [{"name": "main"}]}}),
+        "equal pods look equal"
     );
 }
 

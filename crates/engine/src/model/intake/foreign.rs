@@ -17,6 +17,7 @@ impl Model {
         if before == now {
             return;
         }
+        self.news = true;
         if let Some(job) = now {
             self.foreign_pods.insert(key, job);
             self.jobs[job.index()].foreign_pods += 1;

@@ -1,7 +1,7 @@
 //! PodGroups, the jobs that they make, and the sub-jobs that their policies split them into.
 
 use super::{micros, parse_bool};
-use crate::ids::{JobId, Sym, TaskId};
+use crate::ids::{JobId, QueueId, Sym, TaskId};
 use crate::model::Model;
 use crate::model::class;
 use crate::model::job::{Condition, Group, Job, Phase, Role, SubGroupPolicy, SubJob};
@@ -88,7 +88,6 @@ impl Model {
             self.strings.intern(&meta.name),
         );
         let id = self.job_id(namespace, name);
-        self.count_in_queue(id, -1);
         let mut group = self.read_group(pod_group);
         // A new incarnation of the name: its users have not been told anything yet.
         let before = self.jobs[id.index()].group.as_ref();
@@ -104,6 +103,11 @@ impl Model {
             .iter()
             .map(|(role, &min)| (self.strings.intern(role), min))
             .collect();
+        if self.is_group(id, &group, queue, &minimums) {
+            return;
+        }
+        self.news = true;
+        self.count_in_queue(id, -1);
         let priority = self.cluster.priority(group.priority_class);
         let job = &mut self.jobs[id.index()];
         let regroup = job
@@ -132,6 +136,17 @@ impl Model {
         }
         self.size_default_sub_job(id);
         self.touch(id);
+    }
+
+    /// The PodGroup is as it was, in all that the model keeps.
+    fn is_group(&self, id: JobId, group: &Group, queue: QueueId, minimums: &[(Sym, i32)]) -> bool {
+        let job = self.job(id);
+        let bound = |of: &[(Sym, i32)]| of.iter().filter(|(_, minimum)| *minimum != 0).count();
+        let known: Vec<(Sym, i32)> = job.roles.iter().map(|role| (role.name, role.minimum)).collect();
+        job.group.as_ref() == Some(group)
+            && job.queue == queue
+            && minimums.iter().all(|minimum| known.contains(minimum))
+            && bound(minimums) == bound(&known)
     }
 
     pub(in crate::model) fn read_group(&mut self, pod_group: &PodGroup) -> Group {
@@ -196,6 +211,7 @@ impl Model {
         let Some(id) = self.find_job(namespace, name) else {
             return;
         };
+        self.news |= self.job(id).group.is_some();
         self.count_in_queue(id, -1);
         let job = &mut self.jobs[id.index()];
         job.group = None;
@@ -216,6 +232,7 @@ impl Model {
             self.job_by_key.remove(&key);
             self.dirty.remove(&id);
             self.waiting.remove(&id);
+            self.unready.remove(&id);
             self.free_jobs.push(id);
         }
     }
@@ -321,6 +338,7 @@ impl Model {
     }
 
     pub(in crate::model) fn refresh_priorities(&mut self) {
+        self.news = true;
         for at in 0..self.jobs.len() {
             let job = &self.jobs[at];
             if let Some(group) = job.group.as_ref().filter(|_| job.live) {

@@ -64,6 +64,7 @@ impl Model {
         {
             return; // A heartbeat.
         }
+        self.news = true;
         let relabelled = info.labels != description.labels;
         if relabelled || !self.nodes.is_present(id) {
             self.cluster.hyper_nodes_stale |= !self.cluster.hyper_nodes.is_empty();
@@ -79,7 +80,8 @@ impl Model {
     }
 
     pub(in crate::model) fn remove_node(&mut self, name: &str) {
-        if let Some(id) = self.find_node(name) {
+        if let Some(id) = self.find_node(name).filter(|&id| self.nodes.is_present(id)) {
+            self.news = true;
             self.count_relations_on(id, -1);
             self.nodes.describe(id, Description::default());
             self.count_relations_on(id, 1);

@@ -83,23 +83,33 @@ impl Model {
         {
             return; // The bind is on its way; this object is older than it.
         }
-        let decided = known
-            .map(|id| self.task(id))
-            .filter(|old| *old.uid == *meta.uid)
-            .map(Decided::of);
-        if let Some(id) = known {
-            self.drop_task(id);
+        let mut task = self.read_task(namespace, pod, mine);
+        let Some(id) = known else {
+            return self.add_task(key, task);
+        };
+        let old = self.task(id);
+        if *old.uid == *meta.uid {
+            Decided::of(old).carry_over(&mut task);
         }
-        self.add_task(key, pod, mine, decided);
+        if self.is_same(id, &mut task) {
+            self.tasks[id.index()].nominated_seen = task.nominated_seen;
+        } else {
+            self.replace_task(id, task);
+        }
     }
 
-    pub(in crate::model) fn add_task(
-        &mut self,
-        key: (Sym, Box<str>),
-        pod: &Pod,
-        mine: bool,
-        decided: Option<Decided>,
-    ) {
+    /// The pod is as it was, in all that the model keeps. What its object shows as the nomination may differ: that is
+    /// only for telling old objects from new ones.
+    fn is_same(&self, id: TaskId, task: &mut Task) -> bool {
+        let old = self.task(id);
+        (task.position, task.sub_job) = (old.position, old.sub_job);
+        let shown = std::mem::replace(&mut task.nominated_seen, old.nominated_seen);
+        let same = *task == *old;
+        task.nominated_seen = shown;
+        same
+    }
+
+    fn read_task(&mut self, namespace: Sym, pod: &Pod, mine: bool) -> Task {
         let meta = &pod.metadata;
         let (class, new_class) = self.classes.intern(pod, &mut self.strings, &mut self.dims);
         self.nodes.widen(&self.dims);
@@ -108,7 +118,7 @@ impl Model {
         }
         let job = group_name(pod).map(|name| {
             let name = self.strings.intern(name);
-            self.job_id(key.0, name)
+            self.job_id(namespace, name)
         });
         let node = (!pod.spec.node_name.is_empty()).then(|| {
             let name = self.strings.intern(&pod.spec.node_name);
@@ -119,12 +129,12 @@ impl Model {
         let labels = self.interned_labels(&meta.labels).into_boxed_slice();
         let role = task::role_name(&meta.annotations, &meta.labels);
         let role = job.map(|job| self.role_of(job, role));
-        let mut task = Task {
+        Task {
             live: true,
             mine,
             uid: meta.uid.as_str().into(),
             name: meta.name.as_str().into(),
-            namespace: key.0,
+            namespace,
             labels,
             job,
             role,
@@ -154,10 +164,10 @@ impl Model {
                 .iter()
                 .find(|c| c.kind == conditions::POD_SCHEDULED && c.status == "False")
                 .map(|c| (c.reason.as_str().into(), c.message.as_str().into())),
-        };
-        if let Some(decided) = decided {
-            decided.carry_over(&mut task);
         }
+    }
+
+    fn add_task(&mut self, key: (Sym, Box<str>), task: Task) {
         let id = match self.free_tasks.pop() {
             Some(id) => {
                 self.tasks[id.index()] = task;
@@ -169,10 +179,25 @@ impl Model {
             }
         };
         self.task_by_key.insert(key, id);
-        if let Some(job) = job {
+        self.enter_job(id);
+    }
+
+    fn replace_task(&mut self, id: TaskId, task: Task) {
+        self.leave(id);
+        let before = self.task(id).job;
+        self.tasks[id.index()] = task;
+        self.enter_job(id);
+        if let Some(job) = before {
+            self.free_job_if_unused(job);
+        }
+    }
+
+    fn enter_job(&mut self, id: TaskId) {
+        if let Some(job) = self.task(id).job {
             self.tasks[id.index()].sub_job = self.sub_job_of(job, id);
         }
         self.enter(id);
+        self.news = true;
     }
 
     pub(in crate::model) fn role_of(&mut self, job: JobId, role: &str) -> u16 {
@@ -194,6 +219,7 @@ impl Model {
 
     pub(in crate::model) fn drop_task(&mut self, id: TaskId) {
         self.leave(id);
+        self.news = true;
         let task = &mut self.tasks[id.index()];
         task.live = false;
         let (key, job) = ((task.namespace, task.name.clone()), task.job);
@@ -223,6 +249,7 @@ impl Model {
             return;
         };
         if self.task(id).status == Status::Binding {
+            self.news = true;
             let task = &mut self.tasks[id.index()];
             task.bind_failed = true;
             task.condition = None; // The executor may have told the pod in the meantime why it was not bound.
@@ -241,6 +268,7 @@ impl Model {
         let Some(id) = self.incarnation(namespace, name, uid) else {
             return;
         };
+        self.news |= self.task(id).evicting;
         let task = self.task(id);
         if task.evicting && task.status == Status::Releasing {
             let place = Place {

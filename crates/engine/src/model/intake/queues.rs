@@ -40,6 +40,7 @@ impl Model {
         };
         let parent = (!spec.parent.is_empty()).then(|| self.strings.intern(&spec.parent));
         let entry = &mut self.queues[id.index()];
+        let before = entry.clone();
         entry.exists = true;
         entry.created = micros(queue.metadata.creation_timestamp);
         entry.weight = spec.weight.max(1);
@@ -54,7 +55,10 @@ impl Model {
         entry.hierarchy_weights = annotation(annotations::HIERARCHY_WEIGHTS);
         entry.fifo = spec.dequeue_strategy == DequeueStrategy::Fifo;
         entry.see_allocated(allocated);
-        self.usage_stale = true;
+        if !entry.is_as(&before) {
+            self.usage_stale = true;
+            self.news = true;
+        }
     }
 
     pub(in crate::model) fn remove_queue(&mut self, name: &str) {
@@ -68,18 +72,25 @@ impl Model {
             placeholder.elastic = kept.elastic.clone();
             self.queues[id.index()] = placeholder;
             self.usage_stale = true;
+            self.news = true;
         }
     }
 
-    /// What each queue uses, by index: its own tasks, and with a queue `root` those of all queues below it. Queues whose
-    /// ancestors cannot be told, for want of a parent or in a circle, still count for `root`.
+    /// What each queue uses, by index, with the queues below it.
     pub(crate) fn queue_usage(&self) -> Vec<Resource> {
-        let mut usage: Vec<Resource> = self.queues.iter().map(|queue| queue.charged.clone()).collect();
+        let mut usage = self.queue_sums(|queue| &queue.charged);
         // A request that names nothing of a resource says nothing about it.
         let named = |part: &mut Resource| part.scalars.retain(|scalar| scalar.1 != 0);
         usage.iter_mut().for_each(named);
+        usage
+    }
+
+    /// Amounts of each queue, by index, added up: with a queue `root` those of all queues below it included. Queues whose
+    /// ancestors cannot be told, for want of a parent or in a circle, still count for `root`.
+    pub(crate) fn queue_sums(&self, of: impl Fn(&Queue) -> &Resource) -> Vec<Resource> {
+        let mut sums: Vec<Resource> = self.queues.iter().map(|queue| of(queue).clone()).collect();
         let Some(root) = self.find_queue(queues::ROOT) else {
-            return usage;
+            return sums;
         };
         let parent_of = |id: QueueId| {
             let named = self.queue(id).parent.map(|name| self.text(name));
@@ -91,8 +102,8 @@ impl Model {
         let mut ready: Vec<QueueId> = others().filter(|id| children[id.index()] == 0).collect();
         let mut left: BTreeSet<QueueId> = others().collect();
         let mut add = |id: QueueId, to: QueueId| {
-            let part = usage[id.index()].clone();
-            usage[to.index()].add(&part);
+            let part = sums[id.index()].clone();
+            sums[to.index()].add(&part);
         };
         while let Some(id) = ready.pop() {
             left.remove(&id);
@@ -104,6 +115,6 @@ impl Model {
             }
         }
         left.into_iter().for_each(|id| add(id, root));
-        usage
+        sums
     }
 }

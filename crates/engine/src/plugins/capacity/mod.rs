@@ -15,9 +15,10 @@ use crate::config::PluginConf;
 use crate::explain::AdmissionReason;
 use crate::ids::{JobId, QueueId, TaskId};
 use crate::model::Model;
-use crate::plugin::{EvictionKind, Plugin, Point, Vote};
+use crate::plugin::{Allotment, EvictionKind, Plugin, Point, Vote};
 use crate::resource::Resource;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tree::{At, Branch, Tree, common_levels};
 
@@ -246,6 +247,32 @@ impl Plugin for Capacity {
         } else {
             Vec::new()
         }
+    }
+
+    /// A queue that takes no part has nothing but its capability.
+    fn allotments(&self, m: &Model) -> BTreeMap<QueueId, Allotment> {
+        let pending = if self.hierarchy {
+            m.queue_sums(|queue| &queue.pending)
+        } else {
+            m.queues.iter().map(|queue| queue.pending.clone()).collect()
+        };
+        let allotment = |id: QueueId| {
+            let (at, queue) = (id.index(), m.queue(id));
+            let branch = self.tree.get(at);
+            let allocated = branch.map_or(&queue.charged, |branch| self.tree.charged(m, at, branch));
+            let allotment = Allotment {
+                allocated: allocated.clone(),
+                request: allocated.plus(&pending[at]),
+                deserved: branch.map(|b| b.deserved.clone()).unwrap_or_default(),
+                capacity: queue.capability.as_ref().map(quota::with_open_basics),
+                real_capacity: branch.map(|b| b.limit.amounts.clone()),
+                inqueue: branch.map(|b| b.inqueue.clone()).unwrap_or_default(),
+                share: branch.map_or(0.0, |branch| self.tree.share(m, at, branch)),
+                overused: None,
+            };
+            (id, allotment)
+        };
+        m.queue_ids().map(allotment).collect()
     }
 
     fn on_allocate(&mut self, m: &Model, task: TaskId) {

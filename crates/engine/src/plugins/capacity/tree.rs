@@ -166,7 +166,7 @@ impl Tree {
     }
 
     /// How much of what it deserves a queue uses; 1 for a queue that deserves nothing.
-    fn share(&self, m: &Model, at: At, branch: &Branch) -> f64 {
+    pub fn share(&self, m: &Model, at: At, branch: &Branch) -> f64 {
         if branch.deserved.is_empty() {
             return 1.0;
         }

@@ -9,10 +9,11 @@ use crate::config::PluginConf;
 use crate::explain::AdmissionReason;
 use crate::ids::{DimId, JobId, QueueId, TaskId};
 use crate::model::Model;
-use crate::plugin::{Plugin, Point, Vote};
+use crate::plugin::{Allotment, Plugin, Point, Vote};
 use crate::resource::{Missing, PODS, Resource, dominant_share};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -282,6 +283,24 @@ impl Plugin for Proportion {
             Ok(()) => (Vote::Permit, None),
             Err(reason) => (Vote::Reject, Some(reason)),
         }
+    }
+
+    /// A queue that owns no job deserves nothing.
+    fn allotments(&self, m: &Model) -> BTreeMap<QueueId, Allotment> {
+        let allotment = |id: QueueId| {
+            let (queue, attributes) = (m.queue(id), self.get(id));
+            let allotment = Allotment {
+                allocated: queue.charged.clone(),
+                request: queue.charged.plus(&queue.pending),
+                deserved: attributes.map(|a| a.deserved.clone()).unwrap_or_default(),
+                inqueue: attributes.map(|a| a.inqueue.clone()).unwrap_or_default(),
+                share: self.share(m, id),
+                overused: Some(attributes.is_some() && self.overused(m, id)),
+                ..Allotment::default()
+            };
+            (id, allotment)
+        };
+        m.queue_ids().map(allotment).collect()
     }
 
     fn job_enqueued(&mut self, m: &Model, job: JobId) {

@@ -287,7 +287,7 @@ fn no_two_claims_get_the_same_volume() {
     let mut plugins = predicates(&m);
     place(&mut m, &mut plugins, first, "a");
     assert!(open_nodes(&m, &plugins, second).is_empty());
-    plugins.open(&m, 1);
+    plugins.open(&m, 1, &mut |_| {});
     assert!(
         open_nodes(&m, &plugins, second).is_empty(),
         "the next cycle remembers"
