@@ -2,8 +2,9 @@
 //!
 //! Requests are raw paths and bodies: the callers decode straight into slim types, and nothing is decoded twice.
 
+mod format;
+mod frames;
 mod limit;
-mod lines;
 
 use crate::fence::Fence;
 use bytes::Bytes;
@@ -12,21 +13,22 @@ use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use volcano_api::protobuf::Tables;
 
+pub use format::{DecodeError, Encoded, Format};
+pub use frames::Frames;
 pub use limit::Tokens;
-pub use lines::Lines;
 
 /// An answer that is larger is refused. A page of 500 pods of the largest size that etcd stores stays below it.
 const LARGEST_ANSWER: usize = 1 << 30;
 /// How long a call may take in all. Shorter than what is left of a lease when its holder has to stop writing
 /// (15 s of duration less 10 s of renewing), so that no write of an old leader arrives in the term of a new one.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a page of a list may take.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -224,13 +226,19 @@ impl Patch {
     }
 }
 
-/// The status that the API server sends with a refusal.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Status {
-    message: String,
-    reason: String,
-    code: u16,
+/// What was answered.
+struct Answer {
+    format: Format,
+    body: Bytes,
+}
+
+impl Answer {
+    fn encoded(&self) -> Encoded<'_> {
+        Encoded {
+            format: self.format,
+            bytes: &self.body,
+        }
+    }
 }
 
 /// A connection to the API server. Clones share its connections and its rate limit.
@@ -291,21 +299,23 @@ impl Client {
     /// # Errors
     /// See [`CallError`].
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CallError> {
-        let answer = self
-            .call(Method::GET, path, None, Vec::new(), CALL_TIMEOUT)
-            .await?;
-        decode(&answer)
+        let request = request(Method::GET, path, format::JSON, None, Vec::new())?;
+        let answer = self.ask(request, None, CALL_TIMEOUT).await?;
+        Ok(answer.encoded().object()?)
     }
 
-    /// Reads a page of a list.
+    /// Reads a page of a list, in protobuf if there are tables and the server has it.
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<T, CallError> {
-        let answer = self
-            .call(Method::GET, path, None, Vec::new(), LIST_TIMEOUT)
-            .await?;
-        decode(&answer)
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        tables: Option<Tables>,
+    ) -> Result<T, CallError> {
+        let request = request(Method::GET, path, Format::accept(tables), None, Vec::new())?;
+        let answer = self.ask(request, tables, LIST_TIMEOUT).await?;
+        Ok(answer.encoded().list()?)
     }
 
     /// Creates.
@@ -313,7 +323,7 @@ impl Client {
     /// # Errors
     /// See [`CallError`].
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Bytes, CallError> {
-        let json = Some("application/json");
+        let json = Some(format::JSON);
         self.call(Method::POST, path, json, body, CALL_TIMEOUT).await
     }
 
@@ -322,7 +332,7 @@ impl Client {
     /// # Errors
     /// See [`CallError`].
     pub async fn put(&self, path: &str, body: Vec<u8>) -> Result<Bytes, CallError> {
-        let json = Some("application/json");
+        let json = Some(format::JSON);
         self.call(Method::PUT, path, json, body, CALL_TIMEOUT).await
     }
 
@@ -340,26 +350,26 @@ impl Client {
     /// # Errors
     /// See [`CallError`].
     pub async fn delete(&self, path: &str, body: Vec<u8>) -> Result<Bytes, CallError> {
-        let json = Some("application/json");
+        let json = Some(format::JSON);
         self.call(Method::DELETE, path, json, body, CALL_TIMEOUT).await
     }
 
-    /// Opens a stream of lines that goes on until the server ends it. Outside the rate limit, as in client-go.
+    /// Opens a stream of events that goes on until the server ends it, in protobuf if there are tables and the server
+    /// has it. Outside the rate limit, as in client-go.
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn stream(&self, path: &str) -> Result<Lines, CallError> {
-        let request = request(Method::GET, path, None, Vec::new())?;
+    pub async fn stream(&self, path: &str, tables: Option<Tables>) -> Result<Frames, CallError> {
+        let request = request(Method::GET, path, Format::accept(tables), None, Vec::new())?;
         let answer = tokio::time::timeout(LIST_TIMEOUT, self.kube.send(request))
             .await
             .map_err(|_| CallError::NoAnswer("timed out".to_owned()))?
             .map_err(|error| no_answer(&error))?;
         if answer.status().is_success() {
-            return Ok(Lines::new(answer.into_body()));
+            let format = Format::of(answer.headers(), tables);
+            return Ok(Frames::new(format, answer.into_body()));
         }
-        let (status, retry_after) = (answer.status(), retry_after(&answer));
-        let body = read(answer, LIST_TIMEOUT).await?;
-        Err(refusal(status, retry_after, &body))
+        Err(refused(answer, tables, LIST_TIMEOUT).await)
     }
 
     async fn call(
@@ -370,22 +380,30 @@ impl Client {
         body: Vec<u8>,
         limit: Duration,
     ) -> Result<Bytes, CallError> {
+        let request = request(method, path, format::JSON, content_type, body)?;
+        Ok(self.ask(request, None, limit).await?.body)
+    }
+
+    async fn ask(
+        &self,
+        request: Request<Body>,
+        tables: Option<Tables>,
+        limit: Duration,
+    ) -> Result<Answer, CallError> {
         self.tokens.take().await;
         if self.fence.as_ref().is_some_and(|fence| !fence.passes()) {
             return Err(CallError::Fenced);
         }
-        let request = request(method, path, content_type, body)?;
         let answer = tokio::time::timeout(limit, self.kube.send(request))
             .await
             .map_err(|_| CallError::NoAnswer(format!("timed out after {} s", limit.as_secs())))?
             .map_err(|error| no_answer(&error))?;
-        let (status, retry_after) = (answer.status(), retry_after(&answer));
-        let body = read(answer, limit).await?;
-        if status.is_success() {
-            Ok(body)
-        } else {
-            Err(refusal(status, retry_after, &body))
+        if !answer.status().is_success() {
+            return Err(refused(answer, tables, limit).await);
         }
+        let format = Format::of(answer.headers(), tables);
+        let body = read(answer, limit).await?;
+        Ok(Answer { format, body })
     }
 }
 
@@ -433,13 +451,11 @@ fn address(given: &str) -> Result<Uri, ConnectError> {
 fn request(
     method: Method,
     path: &str,
+    accept: &'static str,
     content_type: Option<&'static str>,
     body: Vec<u8>,
 ) -> Result<Request<Body>, CallError> {
-    let mut builder = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(ACCEPT, "application/json");
+    let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
     if let Some(content_type) = content_type {
         builder = builder.header(CONTENT_TYPE, content_type);
     }
@@ -462,29 +478,29 @@ fn retry_after(answer: &http::Response<Body>) -> Option<Duration> {
     text.parse().ok().map(Duration::from_secs)
 }
 
-fn refusal(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> CallError {
-    let mut said: Status = serde_json::from_slice(body).unwrap_or_default();
+/// What an answer without success says.
+async fn refused(answer: http::Response<Body>, tables: Option<Tables>, limit: Duration) -> CallError {
+    let (status, retry_after) = (answer.status(), retry_after(&answer));
+    let format = Format::of(answer.headers(), tables);
+    match read(answer, limit).await {
+        Ok(body) => refusal(status, retry_after, Answer { format, body }.encoded()),
+        Err(error) => error,
+    }
+}
+
+fn refusal(status: StatusCode, retry_after: Option<Duration>, body: Encoded<'_>) -> CallError {
+    let mut said = body.status();
     if said.message.is_empty() {
-        let text = String::from_utf8_lossy(body);
+        let text = String::from_utf8_lossy(body.bytes);
         said.message = text.trim().chars().take(300).collect();
     }
     if said.reason.is_empty() {
         said.reason = status.canonical_reason().unwrap_or_default().to_owned();
     }
-    CallError::Refused {
-        code: if said.code == 0 {
-            status.as_u16()
-        } else {
-            said.code
-        },
-        reason: said.reason,
-        message: said.message,
-        retry_after,
+    if said.code == 0 {
+        said.code = status.as_u16();
     }
-}
-
-fn decode<T: DeserializeOwned>(answer: &[u8]) -> Result<T, CallError> {
-    serde_json::from_slice(answer).map_err(|error| CallError::Unreadable(error.to_string()))
+    said.refusal(retry_after)
 }
 
 fn no_answer(error: &kube::Error) -> CallError {
@@ -529,18 +545,22 @@ mod tests {
     #[test]
     fn refusals_say_what_the_server_said() {
         let body = br#"{"kind":"Status","message":"pods \"p\" not found","reason":"NotFound","code":404}"#;
-        let error = refusal(StatusCode::NOT_FOUND, None, body);
+        let json = |bytes| Encoded {
+            format: Format::Json,
+            bytes,
+        };
+        let error = refusal(StatusCode::NOT_FOUND, None, json(body));
         assert!(error.is_not_found() && !error.is_transient());
         assert_eq!(error.to_string(), "pods \"p\" not found (404 NotFound)");
         let error = refusal(
             StatusCode::SERVICE_UNAVAILABLE,
             Some(Duration::from_secs(1)),
-            b"busy\n",
+            json(b"busy\n"),
         );
         assert!(error.is_transient());
         assert_eq!(error.to_string(), "busy (503 Service Unavailable)");
         assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
-        let error = refusal(StatusCode::TOO_MANY_REQUESTS, None, b"");
+        let error = refusal(StatusCode::TOO_MANY_REQUESTS, None, json(b""));
         assert!(error.is_transient());
     }
 

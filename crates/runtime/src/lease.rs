@@ -7,7 +7,7 @@ mod election;
 #[cfg(test)]
 mod tests;
 
-use crate::client::{CallError, Client, Resource};
+use crate::client::{CALL_TIMEOUT, CallError, Client, Resource};
 use crate::fence::Fence;
 use election::{Election, Record, Step};
 use serde_json::{Value, json};
@@ -75,6 +75,15 @@ impl Settings {
             Some((flag, _)) => Err(format!("{flag} must not be empty")),
             None => Ok(()),
         }
+    }
+}
+
+impl Settings {
+    /// How long after a renewal a write may begin: it has to be over before others may take the lease.
+    fn may_write(&self) -> Duration {
+        let before_others = self.lease_duration.saturating_sub(CALL_TIMEOUT);
+        let before_others = before_others.max(self.lease_duration / 2);
+        before_others.min(self.renew_deadline)
     }
 }
 
@@ -321,7 +330,7 @@ impl<L: Leases> Candidate<L> {
     fn written(&mut self, record: Record, answer: Value, sent: Instant) {
         self.lease = Some(answer);
         self.election.written(record, sent, Instant::now());
-        self.fence.extend(sent.into_std(), self.settings.renew_deadline);
+        self.fence.extend(sent.into_std(), self.settings.may_write());
     }
 
     /// How long until the next attempt. A leader keeps time, and looks again when its own has run out.

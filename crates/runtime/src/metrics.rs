@@ -17,8 +17,7 @@ use queues::Queues;
 use std::sync::Arc;
 use std::time::Duration;
 use volcano_api::time::{GoDuration, Time};
-
-pub use queues::{Amounts, QueueSample, UNLIMITED};
+use volcano_engine::figures::QueueFigures;
 
 /// How far a pod has come since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,24 +63,6 @@ impl Stage {
             Stage::Scoring => "Scoring",
             Stage::PreBind => "PreBind",
             Stage::Bind => "Bind",
-        }
-    }
-}
-
-/// A hook of a plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PluginHook {
-    /// At the beginning of a cycle.
-    Open,
-    /// At its end.
-    Close,
-}
-
-impl PluginHook {
-    fn label(self) -> &'static str {
-        match self {
-            PluginHook::Open => "OnSessionOpen",
-            PluginHook::Close => "OnSessionClose",
         }
     }
 }
@@ -260,9 +241,9 @@ impl Metrics {
         self.series.open_session.observe(millis(took));
     }
 
-    /// A hook of a plugin is done.
-    pub fn plugin_took(&self, plugin: &str, hook: PluginHook, took: Duration) {
-        let labels = &[plugin, hook.label()];
+    /// A plugin has prepared itself for a cycle. None has anything to do at its end.
+    pub fn plugin_took(&self, plugin: &str, took: Duration) {
+        let labels = &[plugin, "OnSessionOpen"];
         self.series.plugin.with_label_values(labels).observe(millis(took));
     }
 
@@ -358,8 +339,8 @@ impl Metrics {
 /// Queues.
 impl Metrics {
     /// The state of a queue.
-    pub fn queue(&self, sample: &QueueSample) {
-        self.series.queues.set(sample);
+    pub fn queue(&self, figures: &QueueFigures) {
+        self.series.queues.set(figures);
     }
 
     /// A queue is gone, and its series with it.

@@ -6,6 +6,8 @@
 use volcano_api::core::{Labels, Node, Pod};
 use volcano_api::meta::ObjectMeta;
 
+/// More replicas than that are a mistake in the environment.
+const MOST_REPLICAS: u32 = 1000;
 /// Points of a replica on the ring.
 const POINTS: u32 = 20;
 
@@ -92,7 +94,7 @@ impl Ring {
     fn new(me: String, replicas: u32) -> Self {
         let base = me.rsplit_once('-').map_or(me.as_str(), |(base, _)| base);
         let mut points = Vec::new();
-        for replica in 0..replicas.max(1) {
+        for replica in 0..replicas.clamp(1, MOST_REPLICAS) {
             let name = format!("{base}-{replica}");
             points.extend((0..POINTS).map(|at| (crc32(&format!("{at}{name}")), name.clone())));
         }

@@ -28,37 +28,56 @@ pub struct Conf {
 #[error("{0}")]
 pub struct Unusable(pub String);
 
-/// The configuration at the start, and what is wrong with the file if the default took its place.
+/// What the file held when it was looked at.
+pub type Content = Result<String, Unusable>;
+
+/// The configuration at the start.
+#[derive(Debug)]
+pub struct Start {
+    /// What is used.
+    pub conf: Conf,
+    /// What is wrong with the file, if the default took its place.
+    pub wrong: Option<Unusable>,
+    /// What the file held: a later change is told from it.
+    pub content: Content,
+}
+
+/// Reads the file, or takes the default.
 ///
 /// # Errors
 /// With `disable_default`, when there is no file or it cannot be used.
-pub fn at_start(path: Option<&Path>, disable_default: bool) -> Result<(Conf, Option<Unusable>), Unusable> {
-    let from_file = match path {
-        Some(path) => read(path),
+pub fn at_start(path: Option<&Path>, disable_default: bool) -> Result<Start, Unusable> {
+    let content = match path {
+        Some(path) => content(path),
         None => Err(Unusable("--scheduler-conf is not given".to_owned())),
     };
-    match from_file {
-        Ok(conf) => Ok((conf, None)),
+    match parse_content(path, &content) {
+        Ok(conf) => Ok(Start {
+            conf,
+            wrong: None,
+            content,
+        }),
         Err(wrong) if disable_default => Err(Unusable(format!(
             "{wrong} (--disable-default-scheduler-config is given, so there is nothing to fall back to)"
         ))),
         Err(wrong) => {
             let conf = parse(SchedulerConf::default_text())?;
-            Ok((conf, path.is_some().then_some(wrong)))
+            Ok(Start {
+                conf,
+                wrong: path.is_some().then_some(wrong),
+                content,
+            })
         }
     }
 }
 
-/// Reads the file and makes sense of it.
-///
-/// # Errors
-/// When either cannot be done.
-pub fn read(path: &Path) -> Result<Conf, Unusable> {
-    content(path)
-        .and_then(|text| parse(&text).map_err(|wrong| Unusable(format!("{}: {wrong}", path.display()))))
+fn parse_content(path: Option<&Path>, content: &Content) -> Result<Conf, Unusable> {
+    let text = content.as_ref().map_err(Clone::clone)?;
+    let place = path.unwrap_or(Path::new("")).display();
+    parse(text).map_err(|wrong| Unusable(format!("{place}: {wrong}")))
 }
 
-fn content(path: &Path) -> Result<String, Unusable> {
+fn content(path: &Path) -> Content {
     let wrong = |problem: String| Unusable(format!("{}: {problem}", path.display()));
     let size = std::fs::metadata(path)
         .map_err(|error| wrong(error.to_string()))?
@@ -80,10 +99,9 @@ fn parse(text: &str) -> Result<Conf, Unusable> {
     })
 }
 
-/// Watches the file and sends each new content once: the configuration, or what is wrong with it. Ends with the
-/// receiver.
-pub async fn watch(path: PathBuf, changes: mpsc::Sender<Result<Conf, Unusable>>) {
-    let mut last = content(&path);
+/// Watches the file, which held `last`, and sends each new content once: the configuration, or what is wrong with it. Ends
+/// with the receiver.
+pub async fn watch(path: PathBuf, mut last: Content, changes: mpsc::Sender<Result<Conf, Unusable>>) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
@@ -93,10 +111,7 @@ pub async fn watch(path: PathBuf, changes: mpsc::Sender<Result<Conf, Unusable>>)
         if now == last {
             continue;
         }
-        let change = match &now {
-            Ok(text) => parse(text).map_err(|wrong| Unusable(format!("{}: {wrong}", path.display()))),
-            Err(wrong) => Err(wrong.clone()),
-        };
+        let change = parse_content(Some(&path), &now);
         last = now;
         if changes.send(change).await.is_err() {
             return;
@@ -116,14 +131,14 @@ mod tests {
     fn a_file_that_cannot_be_used_gives_way_to_the_default_unless_that_is_not_wanted() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("conf");
-        let (conf, wrong) = at_start(None, false).unwrap();
+        let Start { conf, wrong, .. } = at_start(None, false).unwrap();
         assert_eq!((conf.text.as_str(), wrong), (SchedulerConf::default_text(), None));
         assert!(at_start(None, true).is_err());
-        let (conf, wrong) = at_start(Some(&file), false).unwrap();
+        let Start { conf, wrong, .. } = at_start(Some(&file), false).unwrap();
         assert_eq!(conf.text, SchedulerConf::default_text());
         assert!(wrong.unwrap().0.contains("conf: "));
         fs::write(&file, BAD).unwrap();
-        let (conf, wrong) = at_start(Some(&file), false).unwrap();
+        let Start { conf, wrong, .. } = at_start(Some(&file), false).unwrap();
         assert_eq!(conf.text, SchedulerConf::default_text());
         assert!(wrong.unwrap().0.contains("allocat"));
         assert!(
@@ -133,10 +148,11 @@ mod tests {
                 .contains("nothing to fall back to")
         );
         fs::write(&file, GOOD).unwrap();
-        let (conf, wrong) = at_start(Some(&file), true).unwrap();
+        let Start { conf, wrong, .. } = at_start(Some(&file), true).unwrap();
         assert_eq!((conf.text.as_str(), wrong), (GOOD, None));
         fs::write(&file, "#".repeat(LARGEST as usize + 1)).unwrap();
-        assert!(read(&file).unwrap_err().0.contains("at most"));
+        let refused = at_start(Some(&file), true).unwrap_err();
+        assert!(refused.0.contains("at most"), "{refused}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -154,7 +170,9 @@ mod tests {
             fs::rename(at("next"), at("data")).unwrap();
         };
         let (sender, mut changes) = mpsc::channel(8);
-        let watching = tokio::spawn(watch(at("data").join("conf"), sender));
+        let path = at("data").join("conf");
+        let start = at_start(Some(&path), true).unwrap();
+        let watching = tokio::spawn(watch(path, start.content, sender));
         tokio::time::sleep(INTERVAL * 3).await;
         assert!(changes.try_recv().is_err(), "nothing changed yet");
         swap("2");

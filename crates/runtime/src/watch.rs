@@ -13,7 +13,7 @@ mod event;
 pub mod kinds;
 
 use crate::backoff::Backoff;
-use crate::client::{CallError, Client, Lines};
+use crate::client::{CallError, Client, DecodeError, Encoded, Frames};
 use crate::metrics::Metrics;
 use event::{Change, Only};
 use kinds::Object;
@@ -25,18 +25,24 @@ use tracing::{debug, info, warn};
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
 
+/// While changes pour in, they are handed on this often: each time wakes the thread that decides.
+const HAND_ON: Duration = Duration::from_millis(4);
 /// Changes handed on at once, at most.
 const BATCH: usize = 1000;
 /// Objects of a page, where the server cannot stream lists.
 const PAGE: usize = 500;
 /// How long the server keeps a watch open; up to twice as long, so that watches do not end together.
 const WATCH_SECONDS: u64 = 290;
-/// A watch without a line for so long is dead: bookmarks come about every minute.
+/// A watch without an event for so long is dead: bookmarks come about every minute.
 const SILENCE: Duration = Duration::from_secs(180);
 /// The annotation of the bookmark that ends a streamed list.
 const LIST_END: &str = "k8s.io/initial-events-end";
 /// A kind whose CRD is missing is looked for this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// Failures in a row after which one that may pass by itself is told.
+const TRIES: u32 = 3;
+/// A watch that ends before this without a word counts as failed.
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// The same trouble is told again after this long.
 const TELL_AGAIN: Duration = Duration::from_secs(300);
 
@@ -61,7 +67,8 @@ pub async fn watch<T: Object>(client: Client, metrics: Metrics, feed: mpsc::Send
         began: false,
         listed_once: false,
         can_stream: true,
-        backoff: Backoff::new(Duration::from_millis(200), Duration::from_secs(20)),
+        backoff: Backoff::new(Duration::from_millis(200), Duration::from_secs(5)),
+        failures: 0,
         told: None,
         object: std::marker::PhantomData,
     };
@@ -82,6 +89,8 @@ struct Watch<T> {
     listed_once: bool,
     can_stream: bool,
     backoff: Backoff,
+    /// Failures in a row.
+    failures: u32,
     /// The last trouble that was told, and when.
     told: Option<(String, std::time::Instant)>,
     object: std::marker::PhantomData<T>,
@@ -126,8 +135,8 @@ impl<T: Object> Watch<T> {
             T::RESOURCE.all(),
             timeout_seconds()
         );
-        let lines = match self.client.stream(&path).await {
-            Ok(lines) => lines,
+        let frames = match self.client.stream(&path, T::PROTOBUF).await {
+            Ok(frames) => frames,
             Err(error) if matches!(error.code(), 400 | 422) => {
                 debug!(kind = ?T::KIND, %error, "the API server does not stream lists; listing by pages");
                 self.can_stream = false;
@@ -136,7 +145,7 @@ impl<T: Object> Watch<T> {
             Err(error) => return Err(error.into()),
         };
         let names = self.begin();
-        self.read(lines, Listing::Now(names)).await
+        self.read(frames, Listing::Now(names)).await
     }
 
     /// A list by pages; the watch follows from its version.
@@ -148,7 +157,7 @@ impl<T: Object> Watch<T> {
             if !next.is_empty() {
                 path = format!("{path}&continue={next}");
             }
-            let page: Page<T> = self.client.list(&path).await?;
+            let page: Page<T> = self.client.list(&path, T::PROTOBUF).await?;
             if let Some(names) = &mut names {
                 names.extend(page.items.iter().map(owned_name));
             }
@@ -174,45 +183,68 @@ impl<T: Object> Watch<T> {
             T::RESOURCE.all(),
             timeout_seconds()
         );
-        let lines = self.client.stream(&path).await?;
-        self.read(lines, Listing::Done).await
+        let frames = self.client.stream(&path, T::PROTOBUF).await?;
+        self.read(frames, Listing::Done).await
     }
 
-    /// Hands on what comes until the server ends it. Lines that have arrived together go on together.
-    async fn read(&mut self, mut lines: Lines, mut listing: Listing) -> Result<(), Stop> {
+    /// Hands on what comes until the server ends it. Events that have arrived together go on together.
+    async fn read(&mut self, mut frames: Frames, mut listing: Listing) -> Result<(), Stop> {
         let mut batch = Vec::new();
+        let began = std::time::Instant::now();
+        let (mut silent, mut handed_on) = (true, began);
         loop {
-            let line = match lines.ready() {
-                Some(line) => Some(line),
+            let frame = match frames.ready()? {
+                Some(frame) => Some(frame),
                 None => {
-                    self.send_batch(&mut batch).await?;
-                    tokio::time::timeout(SILENCE, lines.next())
-                        .await
-                        .map_err(|_| CallError::NoAnswer("the watch has gone silent".to_owned()))??
+                    let rest = HAND_ON.saturating_sub(handed_on.elapsed());
+                    if !batch.is_empty() && rest.is_zero() {
+                        self.send_batch(&mut batch).await?;
+                        handed_on = std::time::Instant::now();
+                    }
+                    let patience = if batch.is_empty() { SILENCE } else { rest };
+                    match tokio::time::timeout(patience, frames.next()).await {
+                        Ok(frame) => frame?,
+                        Err(_) if !batch.is_empty() => continue,
+                        Err(_) => {
+                            return Err(CallError::NoAnswer("the watch has gone silent".to_owned()).into());
+                        }
+                    }
                 }
             };
-            let Some(line) = line else {
+            let Some(frame) = frame else {
                 return match listing {
+                    Listing::Done if silent && began.elapsed() < AT_ONCE => {
+                        Err(CallError::NoAnswer("the watch ended at once".to_owned()).into())
+                    }
                     Listing::Done => Ok(()),
                     Listing::Now(_) => Err(CallError::NoAnswer("the list broke off".to_owned()).into()),
                 };
             };
-            self.take(&line, &mut listing, &mut batch).await?;
+            match event::split(frames.format(), &frame) {
+                Some((change, object)) => self.take(change, object, &mut listing, &mut batch).await?,
+                None if frame.iter().all(u8::is_ascii_whitespace) => {}
+                None => {
+                    return Err(CallError::Unreadable("something that is no watch event".to_owned()).into());
+                }
+            }
+            if std::mem::take(&mut silent) && matches!(listing, Listing::Done) {
+                self.succeeded();
+            }
             if batch.len() >= BATCH {
                 self.send_batch(&mut batch).await?;
             }
         }
     }
 
-    async fn take(&mut self, line: &[u8], listing: &mut Listing, batch: &mut Vec<Delta>) -> Result<(), Stop> {
-        let Some((change, json)) = event::split(line) else {
-            if line.iter().all(u8::is_ascii_whitespace) {
-                return Ok(());
-            }
-            return Err(CallError::Unreadable("a line that is no watch event".to_owned()).into());
-        };
+    async fn take(
+        &mut self,
+        change: Change,
+        encoded: Encoded<'_>,
+        listing: &mut Listing,
+        batch: &mut Vec<Delta>,
+    ) -> Result<(), Stop> {
         match change {
-            Change::Applied => match serde_json::from_slice::<T>(json) {
+            Change::Applied => match encoded.object::<T>() {
                 Ok(object) => {
                     if let Listing::Now(Some(names)) = listing {
                         names.insert(owned_name(&object));
@@ -220,15 +252,15 @@ impl<T: Object> Watch<T> {
                     self.passed(object.version(), listing);
                     batch.push(object.delta());
                 }
-                Err(error) => self.skip(json, &error, listing),
+                Err(error) => self.skip(encoded, &error, listing),
             },
             Change::Deleted => {
-                let Only { metadata } = only(json)?;
+                let Only { metadata } = encoded.object().map_err(CallError::from)?;
                 self.passed(&metadata.resource_version, listing);
                 batch.push(Delta::gone(T::KIND, &metadata.namespace, &metadata.name));
             }
             Change::Bookmark => {
-                let Only { metadata } = only(json)?;
+                let Only { metadata } = encoded.object().map_err(CallError::from)?;
                 let ends_list = metadata.annotations.get(LIST_END).is_some_and(|v| v == "true");
                 if ends_list && let Listing::Now(names) = std::mem::replace(listing, Listing::Done) {
                     self.send_batch(batch).await?;
@@ -236,7 +268,7 @@ impl<T: Object> Watch<T> {
                 }
                 self.passed(&metadata.resource_version, listing);
             }
-            Change::Error => return Err(refused(json).into()),
+            Change::Error => return Err(encoded.status().refusal(None).into()),
         }
         Ok(())
     }
@@ -249,8 +281,8 @@ impl<T: Object> Watch<T> {
     }
 
     /// One object that cannot be read must not keep all others away.
-    fn skip(&mut self, json: &[u8], error: &serde_json::Error, listing: &mut Listing) {
-        let Only { metadata } = serde_json::from_slice(json).unwrap_or_default();
+    fn skip(&mut self, encoded: Encoded<'_>, error: &DecodeError, listing: &mut Listing) {
+        let Only { metadata } = encoded.object().unwrap_or_default();
         warn!(
             kind = ?T::KIND, namespace = metadata.namespace, name = metadata.name, %error,
             "an object cannot be read and is left as it was known before"
@@ -261,9 +293,14 @@ impl<T: Object> Watch<T> {
         }
     }
 
+    fn succeeded(&mut self) {
+        self.backoff.reset();
+        self.failures = 0;
+    }
+
     async fn listed(&mut self, names: Option<FxHashSet<(String, String)>>) -> Result<(), Stop> {
         self.listed_once = true;
-        self.backoff.reset();
+        self.succeeded();
         if self.told.take().is_some() {
             info!(kind = ?T::KIND, "the kind can be read again");
         }
@@ -293,8 +330,10 @@ impl<T: Object> Watch<T> {
         if error.is_not_found() && T::OPTIONAL {
             return self.do_without().await;
         }
+        self.failures += 1;
+        let may_pass = error.is_transient();
         // A watch that the server ends or that is cut is resumed; only what cannot even be listed is trouble.
-        if self.version.is_none() {
+        if self.version.is_none() && (!may_pass || self.failures >= TRIES) {
             let told = self.tell(&error);
             if let Some(line) = told
                 && self.send(Feed::Trouble(T::KIND, line)).await.is_err()
@@ -388,27 +427,6 @@ fn owned_name<T: Object>(object: &T) -> (String, String) {
     (namespace.to_owned(), name.to_owned())
 }
 
-fn only(json: &[u8]) -> Result<Only, CallError> {
-    serde_json::from_slice(json).map_err(|error| CallError::Unreadable(error.to_string()))
-}
-
-fn refused(json: &[u8]) -> CallError {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Status {
-        code: u16,
-        reason: String,
-        message: String,
-    }
-    let status: Status = serde_json::from_slice(json).unwrap_or_default();
-    CallError::Refused {
-        code: status.code,
-        reason: status.reason,
-        message: status.message,
-        retry_after: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,11 +456,5 @@ mod tests {
             assert!(line.contains(expected), "{line}");
             assert!(!line.contains('\n'));
         }
-    }
-
-    #[test]
-    fn an_error_event_is_a_refusal() {
-        let gone = refused(br#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#);
-        assert!(gone.is_gone());
     }
 }

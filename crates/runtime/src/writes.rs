@@ -59,6 +59,8 @@ pub struct Settings {
     pub event_qps: f64,
     /// How long a pod's claims may take to get their volumes.
     pub bind_timeout: Duration,
+    /// Whether to tell of binds that succeeded, too. The scheduler sees those in its watch and need not be woken for them.
+    pub tell_bound: bool,
 }
 
 impl Default for Settings {
@@ -68,6 +70,7 @@ impl Default for Settings {
             lanes: 64,
             event_qps: 50.0,
             bind_timeout: Duration::from_secs(600),
+            tell_bound: false,
         }
     }
 }
@@ -106,6 +109,7 @@ impl Writer {
             outcomes,
             running: JoinSet::new(),
             tickets: FxHashMap::default(),
+            tell_bound: settings.tell_bound,
             drain: None,
             gauged: (Instant::now(), false),
         };
@@ -147,6 +151,7 @@ struct Dispatcher {
     outcomes: mpsc::UnboundedSender<Outcome>,
     running: JoinSet<Answer>,
     tickets: FxHashMap<Id, Ticket>,
+    tell_bound: bool,
     drain: Option<(Instant, oneshot::Sender<()>)>,
     /// When the gauges were set, and whether something was left to write then.
     gauged: (Instant, bool),
@@ -217,7 +222,8 @@ impl Dispatcher {
     }
 
     fn tell(&mut self) {
-        for outcome in self.queue.take_outcomes() {
+        let outcomes = self.queue.take_outcomes().into_iter();
+        for outcome in outcomes.filter(|outcome| self.tell_bound || !matches!(outcome, Outcome::Bound(_))) {
             let _ = self.outcomes.send(outcome); // Nobody is left to care.
         }
         let times = self.queue.take_times();

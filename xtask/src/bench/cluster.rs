@@ -44,6 +44,10 @@ pub struct ClusterArgs {
     /// Pods that are there already when memory and the time of a restart are measured.
     #[arg(long, default_value_t = 50_000)]
     existing: usize,
+    /// Times that each scenario is run, in turn with the limit. The best of each counts: others on the machine can only
+    /// make it slower.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
     /// Seconds of steady load.
     #[arg(long, default_value_t = 20)]
     steady_seconds: u64,
@@ -70,7 +74,7 @@ fn in_release(args: &ClusterArgs) -> anyhow::Result<()> {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
     let binary = folder.join("release/volcano");
     let [nodes, pods, existing] = [args.nodes, args.pods, args.existing].map(|number| number.to_string());
-    let seconds = args.steady_seconds.to_string();
+    let (rounds, seconds) = (args.rounds.to_string(), args.steady_seconds.to_string());
     let mut words = vec![
         "run",
         "--release",
@@ -88,6 +92,8 @@ fn in_release(args: &ClusterArgs) -> anyhow::Result<()> {
         &pods,
         "--existing",
         &existing,
+        "--rounds",
+        &rounds,
         "--steady-seconds",
         &seconds,
     ]);
@@ -161,8 +167,13 @@ impl Bench {
         ]);
         table.print_head();
         for (title, gang) in [("one gang", args.pods), ("gangs of 250", 250), ("groups of 1", 1)] {
-            let limit = self.post_bare(args).await?;
-            let (ours, writes) = self.schedule(args.pods, gang).await?;
+            let (mut limit, mut ours, mut writes) = (Duration::MAX, Duration::MAX, 0.0_f64);
+            for _ in 0..args.rounds.max(1) {
+                let bare = self.post_bare(args).await?;
+                let (took, written) = self.schedule(args.pods, gang, bare).await?;
+                (limit, ours) = (limit.min(bare), ours.min(took));
+                writes = writes.max(written);
+            }
             let rate = |took: Duration| args.pods as f64 / took.as_secs_f64();
             let ratio = rate(ours) / rate(limit);
             table.print(&[
@@ -195,6 +206,7 @@ impl Bench {
         let namespace = objects::unique_namespace(&self.client, "limit").await?;
         let pods = (0..args.pods).map(|at| pod(&namespace, at).spec("schedulerName", "nobody".into()));
         objects::create_pods(&self.client, pods).await?;
+        rest().await;
         let began = Instant::now();
         limit::post_bindings(&self.client, &namespace, args.pods, args.nodes, CONNECTIONS).await?;
         let took = began.elapsed();
@@ -202,8 +214,9 @@ impl Bench {
         Ok(took)
     }
 
-    /// The scheduler, from its start to the last bind; and its writes for each pod, events aside.
-    async fn schedule(&self, pods: usize, gang: usize) -> anyhow::Result<(Duration, f64)> {
+    /// The scheduler, from its start to the last bind; and its writes for each pod, events aside. It is not asked how far it
+    /// is before the limit has passed: answers cost time that the bare client is not charged with.
+    async fn schedule(&self, pods: usize, gang: usize, limit: Duration) -> anyhow::Result<(Duration, f64)> {
         let namespace = objects::unique_namespace(&self.client, "ours").await?;
         let groups = pods.div_ceil(gang);
         let size = u32::try_from(gang)?;
@@ -212,8 +225,10 @@ impl Bench {
         objects::create_all(&self.client, (0..groups).map(|at| (place.clone(), group(at)))).await?;
         let members = (0..pods).map(|at| pod(&namespace, at).group(&format!("group-{}", at / gang)));
         objects::create_pods(&self.client, members).await?;
+        rest().await;
         let began = Instant::now();
         let scheduler = self.scheduler()?;
+        tokio::time::sleep(limit).await;
         wait_for(&scheduler, Duration::from_secs(300), |metrics| {
             metrics.value(r#"volcano_api_writes_total{kind="bind",result="ok"}"#) >= pods as f64
         })
@@ -281,6 +296,11 @@ impl Bench {
     }
 }
 
+/// The API server and etcd clean up after thousands of writes: neither the scheduler nor the limit is to pay for that.
+async fn rest() {
+    tokio::time::sleep(Duration::from_secs(3)).await;
+}
+
 fn pod(namespace: &str, at: usize) -> Pod {
     Pod::new(namespace, &format!("pod-{at}"))
         .cpu("100m")
@@ -304,13 +324,15 @@ impl Metrics {
         line.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Writes that were answered, events aside.
+    /// Writes that were answered, events aside. Those of queues are not counted either: they come once a second, however
+    /// many pods there are.
     fn writes(&self) -> f64 {
         let writes = self
             .0
             .lines()
             .filter(|line| line.starts_with("volcano_api_writes_total{"));
-        let counted = writes.filter(|line| !line.contains(r#"kind="event""#));
+        let aside = [r#"kind="event""#, r#"kind="queue-status""#];
+        let counted = writes.filter(|line| !aside.iter().any(|kind| line.contains(kind)));
         counted
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
             .sum()

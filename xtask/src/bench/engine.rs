@@ -116,6 +116,7 @@ impl Bench {
             step_began = Instant::now();
         }
         let cycle = self.engine.cycle(now, &mut |step| {
+            let Some(step) = step.name() else { return };
             steps.push((step.to_owned(), millis_since(step_began)));
             step_began = Instant::now();
         });

@@ -98,13 +98,21 @@ async fn the_metrics_have_the_names_that_dashboards_know() {
         "open_session_duration_milliseconds",
         "e2e_job_scheduling_latency_milliseconds",
         "e2e_job_scheduling_duration",
+        "e2e_job_scheduling_start_time",
         "e2e_job_scheduling_last_time",
+        "plugin_scheduling_latency_milliseconds",
         "action_scheduling_latency_milliseconds",
         "task_scheduling_latency_milliseconds",
         "scheduling_stage_duration_milliseconds",
         "pod_preemption_victims",
         "total_preemption_attempts",
         "unschedule_job_count",
+        "unschedule_task_count",
+        "job_retry_counts",
+        "job_share",
+        "queue_allocated_milli_cpu",
+        "queue_request_memory_bytes",
+        "queue_weight",
     ];
     let stage = stage().await;
     stage.node("n1", "2").await;
@@ -113,13 +121,18 @@ async fn the_metrics_have_the_names_that_dashboards_know() {
     stage.wait_bound("works", 2).await;
     stage.gang("waits", 1, 1, "1").await;
     stage.wait_told("waits-0").await;
-    let (_, text) = scheduler.get("/metrics").unwrap();
-    let families: Vec<_> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE volcano_")?.split(' ').next())
-        .collect();
-    let missing: Vec<_> = NAMES.iter().filter(|name| !families.contains(*name)).collect();
-    assert!(missing.is_empty(), "missing: {missing:?}; there are {families:?}");
+    until("every metric is there", || async {
+        let (_, text) = scheduler.get("/metrics")?;
+        let families: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE volcano_")?.split(' ').next())
+            .collect();
+        let missing: Vec<_> = NAMES.iter().filter(|name| !families.contains(*name)).collect();
+        Ok(objects::check(missing.is_empty(), || {
+            format!("missing: {missing:?}; there are {families:?}")
+        }))
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -128,11 +141,7 @@ async fn a_gang_costs_at_most_two_writes_per_pod() {
     let stage = stage().await;
     stage.node("n1", "64").await;
     let scheduler = stage.scheduler(&[]).unwrap();
-    // The group comes last: what is told of a gang whose pods are still being created depends on how fast they come.
-    stage.members("large", PODS, |pod| pod.cpu("1")).await;
-    stage
-        .group(&objects::pod_group(&stage.namespace, "large", PODS as u32, ""))
-        .await;
+    stage.gang("large", PODS as u32, PODS, "1").await;
     stage.wait_bound("large", PODS).await;
     stage.kubelets().await;
     let path = stage.group_path("large");

@@ -1,10 +1,11 @@
 //! Making and registering metrics. Names and labels are constants, so that failing is a mistake that the first test
 //! finds.
 
-use prometheus::core::Collector;
+use prometheus::core::{Collector, Desc};
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
+use std::collections::HashMap;
 
 const VALID: &str = "names and labels of metrics are valid constants";
 const ONCE: &str = "each metric is registered once";
@@ -17,9 +18,14 @@ pub(super) fn range(min: f64, max: f64, count: i32) -> Vec<f64> {
         .collect()
 }
 
-fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> M {
+pub(super) fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> M {
     registry.register(Box::new(metric.clone())).expect(ONCE);
     metric
+}
+
+/// Describes a metric that is collected when it is asked for.
+pub(super) fn desc(name: &str, help: &str, labels: Vec<String>) -> Desc {
+    Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new()).expect(VALID)
 }
 
 pub(super) fn histogram(registry: &Registry, name: &str, help: &str, buckets: Vec<f64>) -> Histogram {

@@ -5,40 +5,9 @@ use super::names;
 use prometheus::{GaugeVec, Registry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
+use volcano_engine::figures::{Amounts, QueueFigures, UNLIMITED};
 
-/// Amounts by resource name, in the engine's units: `cpu` in milli-cores, `memory` in bytes, `pods` in whole pods,
-/// every other resource in thousandths; [`UNLIMITED`] for no limit.
-pub type Amounts = Vec<(String, i64)>;
-
-/// No limit; reported as infinite.
-pub const UNLIMITED: i64 = i64::MAX;
-
-/// What is known of a queue after a cycle. What is `None` has no series.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct QueueSample {
-    /// Its name.
-    pub name: String,
-    /// What its tasks have.
-    pub allocated: Option<Amounts>,
-    /// What its tasks ask for.
-    pub request: Option<Amounts>,
-    /// What it deserves.
-    pub deserved: Option<Amounts>,
-    /// What it may have at most.
-    pub capacity: Option<Amounts>,
-    /// What it may have at most, given the guarantees of others.
-    pub real_capacity: Option<Amounts>,
-    /// What its admitted jobs have yet to take.
-    pub inqueue: Option<Amounts>,
-    /// How much of what it deserves it has.
-    pub share: Option<f64>,
-    /// Its weight.
-    pub weight: Option<i64>,
-    /// Whether it uses more than it should.
-    pub overused: Option<bool>,
-}
-
-/// The kinds of amounts, in the order of [`QueueSample::amounts`].
+/// The kinds of amounts, in the order of [`amounts`].
 const KINDS: [&str; 6] = [
     "allocated",
     "request",
@@ -48,18 +17,15 @@ const KINDS: [&str; 6] = [
     "inqueue",
 ];
 
-impl QueueSample {
-    fn amounts(&self) -> [Option<&Amounts>; KINDS.len()] {
-        [
-            &self.allocated,
-            &self.request,
-            &self.deserved,
-            &self.capacity,
-            &self.real_capacity,
-            &self.inqueue,
-        ]
-        .map(Option::as_ref)
-    }
+fn amounts(of: &QueueFigures) -> [Option<&Amounts>; KINDS.len()] {
+    [
+        Some(&of.allocated),
+        Some(&of.request),
+        of.deserved.as_ref(),
+        of.capacity.as_ref(),
+        of.real_capacity.as_ref(),
+        of.inqueue.as_ref(),
+    ]
 }
 
 /// The gauges of all queues.
@@ -96,14 +62,15 @@ impl Queues {
         }
     }
 
-    pub fn set(&self, sample: &QueueSample) {
-        let name = sample.name.as_str();
-        set(&self.share, &[name], sample.share);
-        set(&self.weight, &[name], sample.weight.map(|weight| weight as f64));
-        set(&self.overused, &[name], sample.overused.map(f64::from));
+    /// What is `None` has no series.
+    pub fn set(&self, of: &QueueFigures) {
+        let name = &*of.queue;
+        set(&self.share, &[name], of.share);
+        set(&self.weight, &[name], Some(f64::from(of.weight)));
+        set(&self.overused, &[name], of.overused.map(f64::from));
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = seen.entry(name.to_owned()).or_default();
-        for ((family, amounts), scalars) in self.families.iter().zip(sample.amounts()).zip(seen) {
+        for ((family, amounts), scalars) in self.families.iter().zip(amounts(of)).zip(seen) {
             match amounts {
                 Some(amounts) => family.set(name, amounts, scalars),
                 None => family.forget(name, std::mem::take(scalars)),
@@ -145,7 +112,7 @@ impl Family {
         let mut fresh = Vec::new();
         for (resource, amount) in amounts {
             let value = value(*amount);
-            match resource.as_str() {
+            match &**resource {
                 "cpu" => cpu = value,
                 "memory" => memory = value,
                 scalar => {

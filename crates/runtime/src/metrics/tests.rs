@@ -1,5 +1,6 @@
 use super::build::range;
 use super::*;
+use volcano_engine::figures::{Amounts, UNLIMITED};
 
 /// The lines of `/metrics` that are about metrics whose names start like this, without comments.
 fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
@@ -8,9 +9,8 @@ fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
     wanted.map(str::to_owned).collect()
 }
 
-fn amounts(list: &[(&str, i64)]) -> Option<Amounts> {
-    let owned = list.iter().map(|(name, amount)| ((*name).to_owned(), *amount));
-    Some(owned.collect())
+fn amounts(list: &[(&str, i64)]) -> Amounts {
+    list.iter().map(|&(name, amount)| (name.into(), amount)).collect()
 }
 
 /// One of everything.
@@ -19,8 +19,7 @@ fn filled() -> Metrics {
     let (ms, at) = (Duration::from_millis(3), Time::from_unix_seconds(1_700_000_000));
     metrics.cycle_took(ms);
     metrics.open_session_took(ms);
-    metrics.plugin_took("gang", PluginHook::Open, ms);
-    metrics.plugin_took("gang", PluginHook::Close, ms);
+    metrics.plugin_took("gang", ms);
     metrics.action_took("allocate", ms);
     for stage in [
         TaskStage::Watched,
@@ -42,16 +41,16 @@ fn filled() -> Metrics {
     metrics.unschedulable_jobs(1);
     metrics.job_retried("ns", "train");
     metrics.job_share("ns", "train", 0.5);
-    metrics.queue(&QueueSample {
-        name: "q".to_owned(),
+    metrics.queue(&QueueFigures {
+        queue: "q".into(),
         allocated: amounts(&[("cpu", 1_500), ("memory", 1 << 30), ("nvidia.com/gpu", 2_000)]),
         request: amounts(&[("cpu", 2_000)]),
-        deserved: amounts(&[("cpu", 3_000)]),
-        capacity: amounts(&[("cpu", UNLIMITED)]),
-        real_capacity: amounts(&[("cpu", 4_000)]),
-        inqueue: amounts(&[("cpu", 500)]),
+        deserved: Some(amounts(&[("cpu", 3_000)])),
+        capacity: Some(amounts(&[("cpu", UNLIMITED)])),
+        real_capacity: Some(amounts(&[("cpu", 4_000)])),
+        inqueue: Some(amounts(&[("cpu", 500)])),
         share: Some(0.25),
-        weight: Some(7),
+        weight: 7,
         overused: Some(true),
     });
     metrics.api_write("bind", "ok");
@@ -199,7 +198,7 @@ fn buckets_grow_by_one_factor_from_the_first_to_the_last() {
         assert_eq!(served, count + 1, "{name}");
     }
     let per_label = [
-        (names::PLUGIN, 15, 2),
+        (names::PLUGIN, 15, 1),
         (names::TASK, 30, 4),
         (names::STAGE, 20, 4),
     ];
@@ -226,25 +225,25 @@ fn clocks_that_differ_give_no_negative_times() {
 #[test]
 fn a_scalar_that_a_queue_no_longer_names_is_zero() {
     let metrics = Metrics::default();
-    let sample = |allocated| QueueSample {
-        name: "q".to_owned(),
-        allocated,
-        ..QueueSample::default()
+    let figures = |deserved| QueueFigures {
+        queue: "q".into(),
+        deserved,
+        ..QueueFigures::default()
     };
-    metrics.queue(&sample(amounts(&[("cpu", 1), ("gpu", 2), ("rdma", 3)])));
-    metrics.queue(&sample(amounts(&[("rdma", 4)])));
+    metrics.queue(&figures(Some(amounts(&[("cpu", 1), ("gpu", 2), ("rdma", 3)]))));
+    metrics.queue(&figures(Some(amounts(&[("rdma", 4)]))));
     assert_eq!(
-        lines(&metrics, "volcano_queue"),
+        lines(&metrics, "volcano_queue_deserved"),
         [
-            r#"volcano_queue_allocated_memory_bytes{queue_name="q"} 0"#,
-            r#"volcano_queue_allocated_milli_cpu{queue_name="q"} 0"#,
-            r#"volcano_queue_allocated_scalar_resources{queue_name="q",resource="gpu"} 0"#,
-            r#"volcano_queue_allocated_scalar_resources{queue_name="q",resource="rdma"} 4"#,
+            r#"volcano_queue_deserved_memory_bytes{queue_name="q"} 0"#,
+            r#"volcano_queue_deserved_milli_cpu{queue_name="q"} 0"#,
+            r#"volcano_queue_deserved_scalar_resources{queue_name="q",resource="gpu"} 0"#,
+            r#"volcano_queue_deserved_scalar_resources{queue_name="q",resource="rdma"} 4"#,
         ]
     );
-    metrics.queue(&sample(None));
+    metrics.queue(&figures(None));
     assert!(
-        lines(&metrics, "volcano_queue").is_empty(),
+        lines(&metrics, "volcano_queue_deserved").is_empty(),
         "what is not known any more has no series"
     );
 }
@@ -268,11 +267,11 @@ fn series_of_queues_and_jobs_go_with_them() {
         metrics.job_retried("ns", &name);
         metrics.job_share("ns", &name, 0.1);
         metrics.forget_job("ns", &name);
-        metrics.queue(&QueueSample {
-            name: format!("queue-{round}"),
+        metrics.queue(&QueueFigures {
+            queue: format!("queue-{round}").into(),
             allocated: amounts(&[("gpu", 1)]),
             share: Some(1.0),
-            ..QueueSample::default()
+            ..QueueFigures::default()
         });
         metrics.forget_queue(&format!("queue-{round}"));
     }

@@ -11,7 +11,7 @@ use volcano_api::time::Time;
 use volcano_engine::Engine;
 use volcano_engine::config::SchedulerConf;
 use volcano_engine::dispatch::Unavailable;
-use volcano_engine::effect::Cycle;
+use volcano_engine::effect::{Cycle, Step};
 use volcano_engine::model::SchedulerNames;
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
@@ -91,7 +91,7 @@ impl Cluster {
 
 impl Whole<'_> {
     /// Decides.
-    pub fn cycle(self, now: Time, probe: &mut dyn FnMut(&str)) -> Cycle {
+    pub fn cycle(self, now: Time, probe: &mut dyn FnMut(Step<'_>)) -> Cycle {
         self.0.cycle(now, probe)
     }
 }

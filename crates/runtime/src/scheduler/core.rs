@@ -11,7 +11,7 @@
 use super::cluster::Cluster;
 use super::orders::orders;
 use super::pace::Pace;
-use super::report::report;
+use super::report::Reporter;
 use super::shared::Shared;
 use super::statuses::Statuses;
 use crate::lease::Leadership;
@@ -29,13 +29,15 @@ use volcano_api::names::annotations;
 use volcano_api::time::Time;
 use volcano_engine::config::SchedulerConf;
 use volcano_engine::dispatch::Unavailable;
-use volcano_engine::effect::{Cycle, Effect};
+use volcano_engine::effect::{Cycle, Effect, Step};
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
 use volcano_engine::model::{Model, SchedulerNames};
 
 /// How long what is still to be written may take when the process ends.
 const DRAIN: Duration = Duration::from_secs(10);
+/// Argument of the plugin predicates: seconds that claims may take.
+const BIND_TIMEOUT: &str = "volumebinding.bindTimeoutSeconds";
 /// Messages taken in one go, so that a flood of changes cannot keep a cycle away.
 const AT_ONCE: usize = 64;
 
@@ -79,6 +81,7 @@ pub struct Core {
     shared: Arc<Shared>,
     cluster: Cluster,
     statuses: Statuses,
+    reporter: Reporter,
     pace: Pace,
     /// Gangs of which a bind failed while others were not sent yet.
     paused: BTreeSet<JobKey>,
@@ -86,12 +89,15 @@ pub struct Core {
     term: Option<u64>,
     /// There while this process leads.
     writer: Option<Writer>,
+    /// How long claims may take to get their volumes, if the configuration says so. As it was at the start.
+    bind_timeout: Option<Duration>,
 }
 
 impl Core {
     /// A heart for an unread cluster.
     pub fn new(shared: Arc<Shared>, conf: SchedulerConf) -> Self {
         let options = &shared.options;
+        let bind_timeout = bind_timeout(&conf);
         let (cluster, unavailable) = Cluster::new(
             conf,
             SchedulerNames::Only(options.scheduler_names.clone()),
@@ -100,14 +106,17 @@ impl Core {
         );
         tell_unavailable(&unavailable);
         let pace = Pace::new(options.schedule_period, Instant::now());
+        let reporter = Reporter::new(shared.metrics.clone());
         Core {
             shared,
             cluster,
             statuses: Statuses::default(),
+            reporter,
             pace,
             paused: BTreeSet::new(),
             term: None,
             writer: None,
+            bind_timeout,
         }
     }
 
@@ -176,7 +185,10 @@ impl Core {
         match (term, self.term) {
             (Some(_), None) => {
                 self.term = term;
-                self.writer = Some(self.shared.start_writer(inputs.outcomes_to.clone()));
+                self.writer = Some(
+                    self.shared
+                        .start_writer(self.bind_timeout, inputs.outcomes_to.clone()),
+                );
                 self.pace.news(Instant::now());
                 None
             }
@@ -217,6 +229,14 @@ impl Core {
                 let claims = deltas.iter().filter_map(|delta| claim_state(m, delta));
                 claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));
             }
+            Feed::Listed(Kind::Claim, Some(names)) => {
+                let m = self.cluster.engine().model();
+                let known = m.names(Kind::Claim).into_iter();
+                let gone = known.filter(|name| !names.contains(name));
+                let gone = gone.map(|(namespace, name)| Delta::gone(Kind::Claim, &namespace, &name));
+                let claims = gone.filter_map(|delta| claim_state(m, &delta));
+                claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));
+            }
             Feed::Listed(..) => {}
         }
         let is_list = matches!(feed, Feed::Listed(..));
@@ -237,7 +257,9 @@ impl Core {
     }
 
     fn look_for_news(&mut self) {
-        self.pace.news(Instant::now());
+        if self.cluster.engine().news() {
+            self.pace.news(Instant::now());
+        }
     }
 
     fn take_outcome(&mut self, outcome: Outcome) {
@@ -290,9 +312,10 @@ impl Core {
         let cycle = whole.cycle(now, &mut |step| {
             let ended = Instant::now();
             match step {
-                "open" => metrics.open_session_took(ended - step_began),
-                "close" => {}
-                action => metrics.action_took(action, ended - step_began),
+                Step::Plugin(plugin) => metrics.plugin_took(plugin, ended - step_began),
+                Step::Open => metrics.open_session_took(ended - began),
+                Step::Action(action) => metrics.action_took(action, ended - step_began),
+                Step::Close => {}
             }
             step_began = ended;
         });
@@ -307,7 +330,7 @@ impl Core {
         }
         let took = began.elapsed();
         metrics.cycle_took(took);
-        report(metrics, engine.model(), &cycle, now);
+        self.reporter.report(engine, &cycle, now);
         tell(&cycle, took);
         self.pace.ended(began, Instant::now());
     }
@@ -401,6 +424,14 @@ fn claim_ref(claim: &PersistentVolumeClaim) -> ClaimRef {
         name: claim.metadata.name.as_str().into(),
         uid: claim.metadata.uid.as_str().into(),
     }
+}
+
+fn bind_timeout(conf: &SchedulerConf) -> Option<Duration> {
+    let seconds = conf.plugin("predicates")?.arguments.int(BIND_TIMEOUT, 0);
+    u64::try_from(seconds)
+        .ok()
+        .filter(|&seconds| seconds > 0)
+        .map(Duration::from_secs)
 }
 
 /// One line for a cycle that did something.

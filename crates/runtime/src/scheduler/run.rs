@@ -14,7 +14,7 @@ use crate::fence::Fence;
 use crate::lease::{self, Leadership};
 use crate::metrics::Metrics;
 use crate::ownership::Ownership;
-use crate::reload::{self, Conf, Unusable};
+use crate::reload::{self, Conf, Content, Start, Unusable};
 use crate::serve;
 use std::sync::Arc;
 use thiserror::Error;
@@ -65,8 +65,10 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     if let Some(election) = &options.leader_election {
         election.validate().map_err(RunError::Election)?;
     }
-    let (conf, wrong) = reload::at_start(options.scheduler_conf.as_deref(), options.disable_default_conf)?;
+    let start = reload::at_start(options.scheduler_conf.as_deref(), options.disable_default_conf)?;
     let client = Client::connect(&options.client).await?;
+    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
+    let election_client = Client::connect(&options.client).await?;
     let metrics = Metrics::default();
     let ownership = Ownership::new(&options.scheduler_names, &options.node_selector)
         .with_replicas(|name| std::env::var(name).ok());
@@ -80,7 +82,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         metrics,
         ownership,
         fence,
-        conf.text.clone(),
+        start.conf.text.clone(),
     ));
     let (control, requests) = mpsc::channel(CONTROL);
     let mut tasks = JoinSet::new();
@@ -91,25 +93,25 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         let (shared, control) = (shared.clone(), control.clone());
         tasks.spawn(async move { signals::dump(&shared.options.cache_dump_dir, control).await });
     }
-    if let Some(wrong) = wrong {
+    if let Some(wrong) = &start.wrong {
         shared
-            .conf_refused(&wrong, &control, "the built-in default is used")
+            .conf_refused(wrong, &control, "the built-in default is used")
             .await;
     }
-    tasks.spawn(follow_file(shared.clone(), control.clone()));
-    schedule(&shared, conf, requests, ending, &mut tasks).await;
+    tasks.spawn(follow_file(shared.clone(), start.content, control.clone()));
+    schedule(&shared, election_client, start.conf, requests, ending, &mut tasks).await;
     tasks.shutdown().await;
     info!("ended");
     Ok(())
 }
 
 /// Follows the configuration file.
-async fn follow_file(shared: Arc<Shared>, control: mpsc::Sender<Control>) {
+async fn follow_file(shared: Arc<Shared>, content: Content, control: mpsc::Sender<Control>) {
     let Some(path) = shared.options.scheduler_conf.clone() else {
         return;
     };
     let (sender, mut changes) = mpsc::channel(1);
-    let watching = reload::watch(path, sender);
+    let watching = reload::watch(path, content, sender);
     let applying = async {
         while let Some(change) = changes.recv().await {
             match change {
@@ -132,6 +134,7 @@ async fn follow_file(shared: Arc<Shared>, control: mpsc::Sender<Control>) {
 /// Schedules until the end, anew whenever what is known can no longer be trusted.
 async fn schedule(
     shared: &Arc<Shared>,
+    election_client: Client,
     mut conf: Conf,
     mut requests: mpsc::Receiver<Control>,
     mut ending: watch::Receiver<bool>,
@@ -142,13 +145,6 @@ async fn schedule(
         () = queues::ensure(&shared.client, &shared.options.default_queue, |line| health.trouble(line)) => {}
         _ = ending.changed() => return,
     }
-    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
-    let election_client = match &shared.options.leader_election {
-        Some(_) => Client::connect(&shared.options.client)
-            .await
-            .unwrap_or_else(|_| shared.client.clone()),
-        None => shared.client.clone(),
-    };
     let (leads, leadership) = watch::channel(Leadership::default());
     let (release, released) = watch::channel(false);
     let election = match &shared.options.leader_election {
@@ -182,13 +178,17 @@ async fn schedule(
         watches.shutdown().await;
         match end {
             End::Stopped => break,
-            End::LostLease => warn!("another one leads now; following"),
+            End::LostLease => warn!("the lease is lost; reading the cluster anew and standing by"),
             End::Broken => error!("starting anew"),
         }
-        if let Ok(current) = reload::at_start(shared.options.scheduler_conf.as_deref(), false)
-            && current.1.is_none()
+        let current = reload::at_start(shared.options.scheduler_conf.as_deref(), false);
+        if let Ok(Start {
+            conf: current,
+            wrong: None,
+            ..
+        }) = current
         {
-            conf = current.0;
+            conf = current;
         }
     }
     release.send_replace(true);

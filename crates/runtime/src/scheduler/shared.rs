@@ -11,6 +11,7 @@ use crate::serve::{self, Health, ServeError};
 use crate::writes::order::{Event, ObjectRef, Outcome};
 use crate::writes::{Settings, Writer};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::error;
@@ -73,11 +74,17 @@ impl Shared {
     }
 
     /// A writer for a term of leading.
-    pub fn start_writer(&self, outcomes: mpsc::UnboundedSender<Outcome>) -> Writer {
+    pub fn start_writer(
+        &self,
+        bind_timeout: Option<Duration>,
+        outcomes: mpsc::UnboundedSender<Outcome>,
+    ) -> Writer {
+        let default = Settings::default();
         let settings = Settings {
             component: self.options.component().into(),
             event_qps: self.options.event_qps,
-            ..Settings::default()
+            bind_timeout: bind_timeout.unwrap_or(default.bind_timeout),
+            ..default
         };
         let (fence, metrics) = (self.fence.clone(), self.metrics.clone());
         Writer::start(&self.client, fence, metrics, &settings, outcomes)

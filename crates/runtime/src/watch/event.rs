@@ -1,8 +1,10 @@
-//! One line of a watch, taken apart without decoding its object twice.
+//! One event of a watch, taken apart without decoding its object twice.
 
+use crate::client::{Encoded, Format};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use volcano_api::protobuf;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +38,22 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// The kind of change and the JSON of the object. `None` for a line that is no watch event.
-pub fn split(line: &[u8]) -> Option<(Change, &[u8])> {
-    fast(line).or_else(|| {
-        let line: Line<'_> = serde_json::from_slice(line).ok()?;
-        Some((
-            Change::named(line.r#type.as_bytes())?,
-            line.object.get().as_bytes(),
-        ))
-    })
+/// The kind of change and the object. `None` for what is no watch event.
+pub fn split(format: Format, frame: &[u8]) -> Option<(Change, Encoded<'_>)> {
+    let (change, bytes) = match format {
+        Format::Json => fast(frame).or_else(|| slow(frame))?,
+        Format::Protobuf(_) => {
+            let (name, object) = protobuf::watch_event(frame).ok()?;
+            (Change::named(name)?, object)
+        }
+    };
+    Some((change, Encoded { format, bytes }))
+}
+
+fn slow(line: &[u8]) -> Option<(Change, &[u8])> {
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    let change = Change::named(line.r#type.as_bytes())?;
+    Some((change, line.object.get().as_bytes()))
 }
 
 /// API servers write `{"type":"ADDED","object":{…}}` without blanks: the object is found without a scan of it.
@@ -110,8 +119,33 @@ mod tests {
             ("", None),
         ];
         for (line, expected) in cases {
-            let found = split(line.as_bytes()).map(|(c, o)| (c, std::str::from_utf8(o).unwrap()));
+            let found = split(Format::Json, line.as_bytes());
+            let found = found.map(|(change, object)| (change, std::str::from_utf8(object.bytes).unwrap()));
             assert_eq!(found, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn frames_are_split_by_their_fields() {
+        type Case = (&'static [u8], Option<(Change, &'static [u8])>);
+        let cases: [Case; 6] = [
+            (
+                b"\x0a\x05ADDED\x12\x05\x0a\x03pod",
+                Some((Change::Applied, b"pod")),
+            ),
+            (
+                b"\x12\x05\x0a\x03pod\x0a\x07DELETED",
+                Some((Change::Deleted, b"pod")),
+            ),
+            (b"\x0a\x08BOOKMARK", Some((Change::Bookmark, b""))),
+            (b"\x0a\x03NEW\x12\x05\x0a\x03pod", None),
+            (b"\x0a\x05ADDED\x12\x05\x0a\x04pod", None),
+            (b"", None),
+        ];
+        for (frame, expected) in cases {
+            let found = split(Format::Protobuf(protobuf::POD), frame);
+            let found = found.map(|(change, object)| (change, object.bytes));
+            assert_eq!(found, expected, "{frame:?}");
         }
     }
 }

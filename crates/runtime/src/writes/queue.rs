@@ -25,8 +25,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use volcano_api::names::{events, reasons};
 
-/// One lane of so many is for relaxed work while urgent work waits.
-const SHARE: usize = 16;
+/// One lane of so many is for relaxed work while urgent work waits; of those, one of so many is for events.
+const SHARE: usize = 32;
+const EVENTS_SHARE: usize = 64;
 /// One lane of so many stays free for urgent work, so that a bind need not wait for slow events to be answered.
 const KEPT_FREE: usize = 4;
 
@@ -168,14 +169,17 @@ impl Queue {
         }
         let urgent: usize = URGENT.iter().map(|kind| self.flying[*kind as usize]).sum();
         let relaxed = flying - urgent;
-        let next = if relaxed < (self.lanes / SHARE).max(1) {
-            self.next_relaxed(now).or_else(|| self.next_urgent(now))
-        } else {
-            self.next_urgent(now).or_else(|| {
-                let most = (self.lanes - self.lanes / KEPT_FREE).max(1);
-                (relaxed < most).then(|| self.next_relaxed(now)).flatten()
-            })
-        };
+        let share = (self.lanes / SHARE).max(1);
+        let events_share = (self.lanes / EVENTS_SHARE).max(1);
+        let most = (self.lanes - self.lanes / KEPT_FREE).max(1);
+        let mut next = None;
+        if relaxed < share {
+            next = self.next_relaxed(events_share, now);
+        }
+        next = next.or_else(|| self.next_urgent(now));
+        if next.is_none() && relaxed < most {
+            next = self.next_relaxed(most, now);
+        }
         if let Some((ticket, _)) = &next {
             self.flying[ticket.kind() as usize] += 1;
         }
@@ -231,8 +235,8 @@ impl Queue {
         None
     }
 
-    /// Statuses in turns, then events.
-    fn next_relaxed(&mut self, now: Instant) -> Option<(Ticket, Work)> {
+    /// Statuses in turns, then events, of which so many may be under way.
+    fn next_relaxed(&mut self, events: usize, now: Instant) -> Option<(Ticket, Work)> {
         for shift in 0..STATUSES.len() {
             let turn = (self.turns[1] + shift) % STATUSES.len();
             let kind = STATUSES[turn];
@@ -249,7 +253,7 @@ impl Queue {
                 return next;
             }
         }
-        if !self.allows(Kind::Event, now) {
+        if self.flying[Kind::Event as usize] >= events || !self.allows(Kind::Event, now) {
             return None;
         }
         let (key, write) = self.events.next(now)?;
@@ -379,7 +383,7 @@ impl Queue {
 
     fn bind_failed(&mut self, pod: &PodRef, message: String, now: Instant) {
         let PodRef { namespace, name, .. } = pod;
-        tracing::warn!(%namespace, %name, message, "a pod could not be bound");
+        tracing::warn!(%namespace, %name, why = message, "a pod could not be bound");
         let condition = PodCondition {
             pod: pod.clone(),
             reason: reasons::SCHEDULER_ERROR,

@@ -4,8 +4,8 @@
 //!
 //! | kind | rule |
 //! |---|---|
-//! | PodGroup | not while its binds are under way, as they bring the final status anyway: that saves a write per gang |
-//! | pod | the same reason again after a few seconds: messages with numbers in them change all the time |
+//! | PodGroup | not while its binds are under way, as they bring the final status anyway: that saves a write per gang; the same phase again after a second |
+//! | pod | the first after a moment; the same reason again after a few seconds: messages with numbers in them change all the time |
 //! | queue | once a second |
 //!
 //! A value that equals the last one is written again only after a few seconds. It is ordered when somebody else has
@@ -21,11 +21,19 @@ use serde_json::Value;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use volcano_api::names::reasons;
 
 /// An equal value is written again after this time.
 const REPEAT: Duration = Duration::from_secs(5);
 /// A pod's condition with the same reason is written again after this time.
 const SAME_REASON: Duration = Duration::from_secs(5);
+/// A PodGroup's status of the same phase is written again after this time: its numbers change with every pod.
+const SAME_PHASE: Duration = Duration::from_secs(1);
+/// Why a pod waits is written after this time at the earliest: while the pods of a gang are being made, each waits for
+/// the others and is bound a moment later.
+const FIRST_CONDITION: Duration = Duration::from_millis(300);
+/// A PodGroup's first status is written after this time. Controllers wait for it to make the pods: it has to be short.
+const FIRST_GROUP: Duration = Duration::from_millis(25);
 /// A queue's status is written again after this time.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pods of a bind come back through the watch, and a cycle makes a new status of them, in about this time.
@@ -71,19 +79,32 @@ pub trait Status {
     fn hash_reason(&self, hasher: &mut FxHasher);
     /// How soon it may follow the last one, when that had the same reason.
     const INTERVAL: Duration;
+    /// How long the first value waits: what is true for a moment only need not be told.
+    fn settles(&self) -> Duration {
+        Duration::ZERO
+    }
     /// Takes over what the value that it replaces was still to do.
     fn replace(&mut self, _older: &Self) {}
 }
 
 impl Status for GroupStatus {
-    const INTERVAL: Duration = Duration::ZERO;
+    const INTERVAL: Duration = SAME_PHASE;
 
     fn hash_value(&self, hasher: &mut FxHasher) {
-        self.uid.hash(hasher);
+        self.hash_reason(hasher);
         hash_json(&self.status, hasher);
     }
 
-    fn hash_reason(&self, _hasher: &mut FxHasher) {}
+    fn hash_reason(&self, hasher: &mut FxHasher) {
+        self.uid.hash(hasher);
+        hash_json(&self.status["phase"], hasher);
+    }
+
+    /// Operators make a group and its pods in one go: that it may have pods need not be written when they are bound a
+    /// moment later.
+    fn settles(&self) -> Duration {
+        FIRST_GROUP
+    }
 }
 
 impl Status for PodCondition {
@@ -97,6 +118,12 @@ impl Status for PodCondition {
     fn hash_reason(&self, hasher: &mut FxHasher) {
         self.reason.hash(hasher);
         self.nominated.hash(hasher);
+    }
+
+    /// A node that is being freed for a pod is written at once: that must outlive a crash.
+    fn settles(&self) -> Duration {
+        let waits = self.nominated.is_none() && self.reason != reasons::SCHEDULER_ERROR;
+        if waits { FIRST_CONDITION } else { Duration::ZERO }
     }
 }
 
@@ -128,7 +155,12 @@ impl<V: Status> Statuses<V> {
         if let Some(older) = self.slots.latest(key) {
             value.replace(older);
         }
-        let due = self.allowed(key, &value).map_or(now, |allowed| allowed.max(now));
+        let due = match self.allowed(key, &value) {
+            Some(allowed) => allowed,
+            None if self.is_first(key) => self.slots.waits_since(key).unwrap_or(now) + value.settles(),
+            None => now,
+        };
+        let due = due.max(now);
         self.slots.put(key, value, due, now);
     }
 

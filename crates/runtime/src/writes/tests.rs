@@ -165,6 +165,7 @@ impl Desk {
         let (metrics, fence) = (Metrics::default(), Fence::open());
         let settings = Settings {
             event_qps,
+            tell_bound: true,
             ..Settings::default()
         };
         Desk {
@@ -475,6 +476,23 @@ async fn a_group_that_is_gone_or_another_one_is_told_as_gone() {
         assert_eq!(desk.outcome().await, written(None), "{status}");
         assert_eq!(server.heard().len(), requests, "{status}");
     }
+}
+
+#[tokio::test]
+async fn a_queue_status_that_others_were_quicker_than_is_written_soon_again() {
+    let patch = "PATCH /apis/scheduling.volcano.sh/v1beta1/queues/q/status merge";
+    let server = Server::default().says(
+        patch,
+        [Say::Status(409, Value::Null), Say::Status(200, json!({}))],
+    );
+    let desk = Desk::new(&server, 0.0).await;
+    desk.writer.send(Order::QueueStatus(QueueStatus {
+        name: "q".into(),
+        allocated: json!({"cpu": "1"}),
+    }));
+    // A refusal would wait for half a minute, and this waits for less.
+    server.wait_for(patch, 2).await;
+    assert_eq!(server.heard(), [patch, patch]);
 }
 
 #[tokio::test]
@@ -794,6 +812,7 @@ async fn no_more_is_under_way_than_there_are_lanes() {
     let settings = Settings {
         lanes: 2,
         event_qps: 0.0,
+        tell_bound: true,
         ..Settings::default()
     };
     let writer = Writer::start(&client, Fence::open(), Metrics::default(), &settings, to);

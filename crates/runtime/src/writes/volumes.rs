@@ -8,7 +8,7 @@
 //! was written for the others of the same pod is taken back, so that the pod can go to another node.
 
 use super::order::{ClaimRef, ClaimState, VolumeStep};
-use super::timers::Timers;
+use super::timers::{Spot, Timers};
 use super::work::{Answer, StepId, Uid, Work};
 use crate::backoff::growing;
 use rustc_hash::FxHashMap;
@@ -49,6 +49,8 @@ struct Step {
     what: VolumeStep,
     node: Arc<str>,
     stage: Stage,
+    /// In the line.
+    queued: bool,
     flying: bool,
     bound: bool,
     /// The claim was seen with our node.
@@ -57,6 +59,8 @@ struct Step {
     elsewhere: bool,
     since: Option<Instant>,
     failures: u32,
+    /// It is tried again then.
+    retry: Option<Spot>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +108,9 @@ impl Volumes {
             self.count += 1;
             let id = self.count;
             self.claims.entry(what.claim.uid.clone()).or_default().push(id);
-            self.line.push_back(id);
-            ids.push(id);
             self.steps.insert(id, Step::new(pod, what, node));
+            self.line_up(id);
+            ids.push(id);
         }
         if let Some(first) = ids.first() {
             self.timers.set(now + self.timeout, Timer::Timeout(*first));
@@ -124,10 +128,19 @@ impl Volumes {
     pub fn tick(&mut self, now: Instant, progress: &mut Vec<Progress>) {
         while let Some(timer) = self.timers.expired(now) {
             match timer {
-                Timer::Retry(id) => self.line.push_back(id),
+                Timer::Retry(id) => self.line_up(id),
                 Timer::Echo(id) => self.look(id, true, progress),
                 Timer::Timeout(id) => self.timed_out(id, progress),
             }
+        }
+    }
+
+    /// Puts a step in the line, once.
+    fn line_up(&mut self, id: StepId) {
+        let step = self.steps.get_mut(&id).filter(|step| !step.queued);
+        if let Some(step) = step {
+            step.queued = true;
+            self.line.push_back(id);
         }
     }
 
@@ -163,7 +176,7 @@ impl Volumes {
                 Stage::TakeBack => Work::TakeBack { step: what, node },
                 Stage::Wait | Stage::Settled => continue,
             };
-            step.flying = true;
+            (step.queued, step.flying) = (false, true);
             step.since.get_or_insert(now);
             return Some((id, work));
         }
@@ -209,17 +222,14 @@ impl Volumes {
             Answer::Later { retry_after, .. } if tried < WRITE_PATIENCE && !given_up => {
                 return self.retry(id, now, retry_after);
             }
-            Answer::Gone => format!("claim {claim} or its volume is gone"),
+            Answer::Gone => Some(format!("claim {claim} or its volume is gone")),
             Answer::Taken { why } | Answer::Later { why, .. } | Answer::Refused { why, .. } => {
-                format!("claim {claim}: {why}")
+                Some(format!("claim {claim}: {why}"))
             }
-            Answer::Fenced => {
-                self.settle(id, progress);
-                return self.fail(&uid, None, progress);
-            }
+            Answer::Fenced => None,
         };
         // Whether a write without an answer took effect is not known.
-        self.fail(&uid, Some(why), progress);
+        self.fail(&uid, why, progress);
         self.begin_taking_back(id, progress);
     }
 
@@ -251,7 +261,7 @@ impl Volumes {
             step.failures += 1;
             let wait = growing(FIRST_RETRY, LONGEST_RETRY, step.failures);
             let wait = wait.max(asked.unwrap_or_default().min(LONGEST_RETRY));
-            self.timers.set(now + wait, Timer::Retry(id));
+            step.retry = Some(self.timers.set(now + wait, Timer::Retry(id)));
         }
     }
 
@@ -344,7 +354,8 @@ impl Volumes {
         }
         if let Some(step) = self.steps.get_mut(&id) {
             (step.stage, step.since, step.failures) = (Stage::TakeBack, None, 0);
-            self.line.push_back(id);
+            step.retry.take().map(|spot| self.timers.cancel(spot));
+            self.line_up(id);
         }
     }
 
@@ -417,12 +428,14 @@ impl Step {
             what,
             node: node.clone(),
             stage: Stage::Write,
+            queued: false,
             flying: false,
             bound: false,
             echoed: false,
             elsewhere: false,
             since: None,
             failures: 0,
+            retry: None,
         }
     }
 }

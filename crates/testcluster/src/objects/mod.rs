@@ -61,6 +61,17 @@ pub async fn install_crds(client: &Client, crds: &[Value]) -> anyhow::Result<()>
             .collect();
         Ok(check(waiting.is_empty(), || waiting.join(", ")))
     })
+    .await?;
+    wait_until("all new kinds are served", SETTLE_TIMEOUT, || async {
+        for crd in crds {
+            let spec = &crd["spec"];
+            let field = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (group, plural) = (field(&spec["group"]), field(&spec["names"]["plural"]));
+            let version = field(&spec["versions"][0]["name"]);
+            list(client, &format!("/apis/{group}/{version}/{plural}")).await?;
+        }
+        Ok(Progress::Done(()))
+    })
     .await
 }
 

@@ -287,7 +287,10 @@ impl WithoutEffect {
 pub fn run(args: &SchedulerArgs) -> Result<ExitCode, Failure> {
     let options = options(args)?;
     let level = logging::start(&options.logging);
+    // One thread for all connections, beside the one that decides: several would spend as much on waking each other
+    // as on the work, and one serves more requests than an API server takes.
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;

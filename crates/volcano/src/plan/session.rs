@@ -118,6 +118,7 @@ impl Session {
     fn timed_cycle(&mut self, now: Time, steps: &mut Vec<(String, f64)>) -> Cycle {
         let mut last = Instant::now();
         self.engine.cycle(now, &mut |step| {
+            let Some(step) = step.name() else { return };
             let took_ms = last.elapsed().as_secs_f64() * 1000.0;
             last = Instant::now();
             match steps.iter_mut().find(|(name, _)| name == step) {

@@ -3,6 +3,7 @@
 mod binds;
 mod evictions;
 mod lanes;
+mod simulation;
 mod statuses;
 mod telling;
 mod volumes;
@@ -50,6 +51,11 @@ impl Desk {
 
     fn pass(&mut self, time: Duration) {
         self.now += time;
+    }
+
+    /// Lets the time pass that the first condition of a pod waits.
+    fn settle(&mut self) {
+        self.pass(ms(300));
     }
 
     /// What is sent now.

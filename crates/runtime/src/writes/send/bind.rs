@@ -85,6 +85,13 @@ impl Sender {
                 let forbidden = true;
                 return Answer::Refused { why, forbidden };
             }
+            // Reading does not conflict with anything: it is the server that is in trouble.
+            Err(error) if error.is_conflict() => {
+                return Answer::Later {
+                    why: error.to_string(),
+                    retry_after: None,
+                };
+            }
             Err(error) => return error.into(),
         };
         let why = conflict.to_string();

@@ -193,6 +193,13 @@ impl Sender {
     /// invalid value, which both have other causes too.
     async fn patch_failed(&self, target: &Target<'_>, error: CallError) -> Answer {
         let Some(uid) = target.uid.filter(|_| matches!(error.code(), 409 | 422)) else {
+            // Without a UID it means that others wrote the object again and again while the API server patched it.
+            if error.is_conflict() {
+                return Answer::Later {
+                    why: error.to_string(),
+                    retry_after: None,
+                };
+            }
             return self.refused(target, "patch", error);
         };
         match self.read(target).await {
@@ -279,7 +286,7 @@ impl Sender {
             #[serde(default)]
             items: Vec<Value>,
         }
-        match self.client.list::<List>(&target.list_path()).await {
+        match self.client.list::<List>(&target.list_path(), None).await {
             Ok(mut list) => Ok(list.items.pop()),
             Err(error) => {
                 list.store(false, Ordering::Relaxed);

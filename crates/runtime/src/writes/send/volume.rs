@@ -160,3 +160,89 @@ fn unselect(claim: &mut Value, node: &str) -> Edit {
     remove(claim, "/metadata/annotations", SELECTED_NODE);
     Edit::Write
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim() -> ClaimRef {
+        ClaimRef {
+            namespace: "ns".into(),
+            name: "c".into(),
+            uid: "u".into(),
+        }
+    }
+
+    /// What comes of an edit: the object, or why not.
+    fn edited(mut object: Value, edit: impl Fn(&mut Value) -> Edit) -> Result<Option<Value>, String> {
+        match edit(&mut object) {
+            Edit::Write => Ok(Some(object)),
+            Edit::Nothing => Ok(None),
+            Edit::Refuse(why) => Err(why),
+        }
+    }
+
+    fn volume(claim_ref: Value, annotations: Value, phase: &str) -> Value {
+        json!({
+            "metadata": {"name": "v", "annotations": annotations},
+            "spec": {"claimRef": claim_ref},
+            "status": {"phase": phase},
+        })
+    }
+
+    #[test]
+    fn a_volume_is_set_aside_unless_it_belongs_to_another_claim() {
+        let ours = json!({"namespace": "ns", "name": "c", "uid": "u"});
+        let by_name = json!({"namespace": "ns", "name": "c"});
+        let older = json!({"namespace": "ns", "name": "c", "uid": "older"});
+        let set = |volume: Value| edited(volume, |v| set_aside(v, &claim()));
+        let available = |claim_ref: Value| volume(claim_ref, json!({}), "Available");
+        assert_eq!(set(available(ours.clone())), Ok(None));
+        assert_eq!(set(available(by_name)), Ok(Some(available(ours))));
+        assert_eq!(
+            set(available(older)),
+            Err("volume v belongs to claim ns/c".to_owned())
+        );
+        let going =
+            json!({"metadata": {"name": "v", "deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {}});
+        assert_eq!(set(going), Err("volume v is being deleted".to_owned()));
+        assert!(set(json!({})).is_err());
+    }
+
+    #[test]
+    fn a_volume_is_put_back_only_while_it_is_ours_and_not_bound() {
+        let ours = json!({"namespace": "ns", "name": "c", "uid": "u", "resourceVersion": "1"});
+        let by_us = json!({BOUND_BY_CONTROLLER: "yes", "keep": "me"});
+        let back = |volume: Value| edited(volume, |v| put_back(v, &claim()));
+        let mut free = volume(Value::Null, json!({"keep": "me"}), "Available");
+        free["spec"] = json!({});
+        assert_eq!(
+            back(volume(ours.clone(), by_us.clone(), "Available")),
+            Ok(Some(free))
+        );
+        assert_eq!(back(volume(ours.clone(), by_us.clone(), "Bound")), Ok(None));
+        let other = json!({"namespace": "ns", "name": "c", "uid": "other"});
+        assert_eq!(back(volume(other, by_us, "Available")), Ok(None));
+        let by_name = json!({"namespace": "ns", "name": "c"});
+        assert_eq!(
+            back(volume(ours, json!({}), "Available")),
+            Ok(Some(volume(by_name, json!({}), "Available"))),
+            "its owner set it aside"
+        );
+    }
+
+    #[test]
+    fn a_claim_names_the_node_only_while_it_has_no_volume() {
+        let with = |annotations: Value, volume: &str| json!({"metadata": {"annotations": annotations}, "spec": {"volumeName": volume}});
+        let on = |node: &str| json!({SELECTED_NODE: node});
+        let set = |claim: Value| edited(claim, |c| select(c, "n"));
+        assert_eq!(set(with(Value::Null, "")), Ok(Some(with(on("n"), ""))));
+        assert_eq!(set(with(on("other"), "")), Ok(Some(with(on("n"), ""))));
+        assert_eq!(set(with(on("n"), "")), Ok(None));
+        assert_eq!(set(with(Value::Null, "v")), Ok(None));
+        let back = |claim: Value| edited(claim, |c| unselect(c, "n"));
+        assert_eq!(back(with(on("n"), "")), Ok(Some(with(json!({}), ""))));
+        assert_eq!(back(with(on("other"), "")), Ok(None));
+        assert_eq!(back(with(on("n"), "v")), Ok(None));
+    }
+}

@@ -13,14 +13,15 @@ fn many(desk: &mut Desk, binds: usize, conditions: usize) {
     for at in 0..conditions {
         desk.order(condition(&format!("w{at}"), "Unschedulable", "full"));
     }
+    desk.settle();
 }
 
 #[test]
-fn while_binds_wait_statuses_get_one_lane_of_sixteen() {
+fn while_binds_wait_statuses_get_one_lane_of_thirty_two() {
     let mut desk = Desk::new(64);
     many(&mut desk, 1000, 1000);
     let sent = desk.sent();
-    assert_eq!((count(&sent, "bind"), count(&sent, "condition")), (60, 4));
+    assert_eq!((count(&sent, "bind"), count(&sent, "condition")), (62, 2));
     for _ in 0..10 {
         let (text, ticket) = desk.flying.remove(0);
         desk.queue.answered(ticket, Answer::DONE, desk.now);
@@ -38,7 +39,7 @@ fn statuses_that_have_all_lanes_give_them_up_when_binds_come() {
     assert_eq!(count(&sent, "condition"), 48, "a quarter stays free");
     many(&mut desk, 1000, 0);
     assert_eq!(count(&desk.sent(), "bind"), 16, "which binds get at once");
-    for _ in 0..44 {
+    for _ in 0..46 {
         desk.done("condition");
         assert_eq!(count(&desk.sent(), "bind"), 1);
     }
@@ -85,6 +86,7 @@ fn events_come_last() {
     desk.order(condition("w", "Unschedulable", "full"));
     desk.order(group("g", 1, json!({})));
     desk.order(queue_status("q", json!({})));
+    desk.settle();
     let mut all = Vec::new();
     for _ in 0..4 {
         let sent = desk.sent();
@@ -92,6 +94,27 @@ fn events_come_last() {
         desk.all_done();
     }
     assert_eq!(all, ["group", "condition", "queue", "event"]);
+}
+
+#[test]
+fn while_binds_wait_events_get_one_lane_of_sixty_four() {
+    let mut desk = Desk::with(Settings {
+        lanes: 64,
+        event_qps: 100.0,
+        ..Settings::default()
+    });
+    many(&mut desk, 1000, 0);
+    for at in 0..100 {
+        desk.order(event(&format!("e{at}"), true, "happened"));
+    }
+    let sent = desk.sent();
+    assert_eq!((count(&sent, "bind"), count(&sent, "event")), (63, 1));
+    while !desk.flying.is_empty() {
+        desk.all_done();
+        let sent = desk.sent();
+        assert!(count(&sent, "event") <= 1 || count(&sent, "bind") < 60);
+    }
+    assert!(desk.queue.is_empty(), "all of them in the end");
 }
 
 #[test]

@@ -10,20 +10,28 @@ fn only_the_latest_status_is_written() {
     for sequence in 1..=3 {
         desk.order(group("g", sequence, json!({"running": sequence})));
     }
+    desk.pass(ms(25));
     desk.all_done();
     assert_eq!(desk.sent(), [r#"group g {"running":3}"#]);
     desk.order(group("g", 4, json!({"running": 4})));
     assert!(desk.sent().is_empty(), "one write of an object at a time");
     desk.answer("group g", version("17"));
     assert_eq!(desk.outcomes(), ["bound x", "written g 3 17"]);
-    assert_eq!(desk.sent(), [r#"group g {"running":4}"#]);
+    let (waited, sent) = desk.until_sent();
+    assert_eq!(
+        (waited, sent),
+        (secs(1), vec![r#"group g {"running":4}"#.to_owned()])
+    );
+    desk.done("group g");
+    desk.order(group("g", 5, json!({"running": 4, "phase": "Running"})));
+    assert_eq!(desk.sent().len(), 1, "another phase at once");
 }
 
 #[test]
 fn a_group_that_is_gone_is_told_so() {
     let mut desk = Desk::new(1);
     desk.order(group("g", 1, json!({})));
-    desk.sent();
+    desk.until_sent();
     desk.answer("group g", Answer::Gone);
     assert_eq!(desk.outcomes(), ["written g 1 -"]);
     assert!(desk.queue.is_empty());
@@ -35,8 +43,10 @@ fn a_status_waits_for_the_binds_of_its_gang() {
     desk.order(gang("j", "a:n b:n"));
     desk.order(group("j", 1, json!({"phase": "Inqueue"})));
     desk.order(group("other", 2, json!({})));
-    assert_eq!(desk.sent(), ["group other {}", "bind a n", "bind b n"]);
-    desk.pass(ms(300));
+    assert_eq!(desk.sent(), ["bind a n", "bind b n"]);
+    desk.pass(ms(25));
+    assert_eq!(desk.sent(), ["group other {}"]);
+    desk.pass(ms(275));
     desk.done("bind a");
     assert!(desk.sent().is_empty());
     desk.pass(ms(300));
@@ -87,7 +97,7 @@ fn a_status_does_not_wait_for_binds_for_ever() {
 fn a_status_that_equals_the_last_one_is_written_again_only_after_a_while() {
     let mut desk = Desk::new(4);
     desk.order(group("g", 1, json!({"phase": "Inqueue"})));
-    desk.sent();
+    assert_eq!(desk.until_sent().0, ms(25), "the pods may come right behind");
     desk.answer("group g", version("1"));
     desk.pass(secs(1));
     desk.order(group("g", 2, json!({"phase": "Inqueue"})));
@@ -106,14 +116,22 @@ fn a_status_that_equals_the_last_one_is_written_again_only_after_a_while() {
 #[test]
 fn conditions_with_the_same_reason_keep_their_distance() {
     let mut desk = Desk::new(4);
+    desk.order(condition("a", "Unschedulable", "0 of 9"));
+    desk.pass(ms(200));
     desk.order(condition("a", "Unschedulable", "1 of 9"));
-    assert_eq!(desk.sent(), ["condition a Unschedulable: 1 of 9"]);
+    let (waited, sent) = desk.until_sent();
+    assert_eq!(
+        (waited, sent),
+        (ms(100), vec!["condition a Unschedulable: 1 of 9".to_owned()]),
+        "a moment after the first"
+    );
     desk.order(condition("a", "Unschedulable", "2 of 9"));
     desk.done("condition a");
     assert!(desk.sent().is_empty());
-    desk.pass(secs(2));
+    desk.pass(ms(1700));
     desk.order(condition("a", "Unschedulable", "3 of 9"));
     desk.order(condition("b", "Unschedulable", "3 of 9"));
+    desk.settle();
     assert_eq!(desk.sent(), ["condition b Unschedulable: 3 of 9"], "per pod");
     let (waited, sent) = desk.until_sent();
     assert_eq!(waited, secs(3));
@@ -141,6 +159,32 @@ fn conditions_with_the_same_reason_keep_their_distance() {
 }
 
 #[test]
+fn a_pod_that_waits_for_a_moment_only_is_told_nothing() {
+    let mut desk = Desk::new(4);
+    desk.order(condition("a", "Unschedulable", "full"));
+    desk.pass(ms(200));
+    assert!(desk.sent().is_empty());
+    desk.order(gang("j", "a:n"));
+    assert_eq!(desk.sent(), ["bind a n"]);
+    desk.all_done();
+    desk.settle();
+    assert!(desk.sent().is_empty() && desk.queue.is_empty());
+}
+
+#[test]
+fn a_node_that_is_freed_for_a_pod_is_told_at_once() {
+    let mut desk = Desk::new(4);
+    let nominated = Order::PodCondition(PodCondition {
+        pod: pod("a"),
+        reason: "Unschedulable",
+        message: "full".into(),
+        nominated: Some("n".into()),
+    });
+    desk.order(nominated);
+    assert_eq!(desk.sent(), ["condition a Unschedulable: full -> n"]);
+}
+
+#[test]
 fn a_pod_that_is_being_bound_gets_no_condition() {
     let mut desk = Desk::new(1);
     desk.order(gang("x", "x:n"));
@@ -158,6 +202,7 @@ fn a_pod_that_is_being_bound_gets_no_condition() {
 fn a_bind_does_not_overtake_the_condition_of_its_pod() {
     let mut desk = Desk::new(4);
     desk.order(condition("a", "Unschedulable", "full"));
+    desk.settle();
     assert_eq!(desk.sent().len(), 1);
     desk.order(gang("j", "a:n b:n"));
     assert_eq!(desk.sent(), ["bind b n"]);
@@ -212,7 +257,7 @@ fn a_resource_to_be_removed_from_a_queue_is_not_forgotten() {
 fn a_status_that_may_be_written_later_is_with_the_latest_value() {
     let mut desk = Desk::new(4);
     desk.order(group("g", 1, json!({"at": 1})));
-    desk.sent();
+    desk.until_sent();
     desk.answer("group g", later());
     desk.order(group("g", 2, json!({"at": 2})));
     assert!(desk.sent().is_empty());
@@ -226,7 +271,7 @@ fn a_refused_status_is_tried_again_much_later_and_a_newer_one_at_once_unless_it_
     for (answer, newer_waits) in [(refused(), false), (forbidden(), true)] {
         let mut desk = Desk::new(4);
         desk.order(group("g", 1, json!({"at": 1})));
-        desk.sent();
+        desk.until_sent();
         desk.answer("group g", answer.clone());
         assert!(desk.outcomes().is_empty());
         let (waited, sent) = desk.until_sent();
@@ -234,6 +279,7 @@ fn a_refused_status_is_tried_again_much_later_and_a_newer_one_at_once_unless_it_
         assert_eq!(sent, [r#"group g {"at":1}"#]);
         desk.answer("group g", answer.clone());
         desk.order(group("g", 2, json!({"at": 2})));
+        desk.pass(ms(25));
         assert_eq!(desk.sent().is_empty(), newer_waits, "{answer:?}");
     }
 }
@@ -242,10 +288,10 @@ fn a_refused_status_is_tried_again_much_later_and_a_newer_one_at_once_unless_it_
 fn after_the_lease_was_lost_nothing_is_remembered_as_written() {
     let mut desk = Desk::new(4);
     desk.order(group("g", 1, json!({})));
-    desk.sent();
+    desk.until_sent();
     desk.answer("group g", version("1"));
     desk.queue.set_open(false, desk.now);
     desk.queue.set_open(true, desk.now);
     desk.order(group("g", 2, json!({})));
-    assert_eq!(desk.sent().len(), 1);
+    assert_eq!(desk.until_sent().0, ms(25), "as the first one");
 }

@@ -16,6 +16,7 @@ fn what_happens_to_a_pod_is_told() {
     desk.order(gang("j", "a:n b:n"));
     desk.order(evict("v"));
     desk.order(condition("w", "Unschedulable", "full"));
+    desk.settle();
     desk.sent();
     desk.done("bind a");
     desk.answer("bind b", refused());
