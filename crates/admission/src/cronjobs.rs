@@ -1,0 +1,81 @@
+//! `/cronjobs/validate`: schedule, time zone and name of a CronJob. What is in its template is judged when a Job is
+//! made of it.
+
+use volcano_api::batch::{CronJob, CronJobSpec};
+use volcano_api::names::admission::messages;
+
+use crate::field::{go_list, quote};
+use crate::review::{Context, Operation, Request, Verdict, verdict};
+use crate::{Lookups, cron, syntax};
+
+/// The longest name: its Jobs get eleven characters more.
+const MAX_NAME: usize = 52;
+/// The longest part of the name of a time zone.
+const MAX_ZONE_PART: usize = 14;
+
+/// Judges a new CronJob, or a change to one.
+pub(crate) fn validate(context: &Context<'_>, request: &Request) -> Verdict {
+    if !matches!(request.operation(), Operation::Create | Operation::Update) {
+        return Err(messages::EXPECT_CREATE_OR_UPDATE.into());
+    }
+    let job: CronJob = request.object()?;
+    let faults = [
+        schedule_fault(context.cluster, &job.spec),
+        name_fault(&job.metadata.name),
+    ];
+    let faults: Vec<String> = faults.into_iter().filter(|fault| !fault.is_empty()).collect();
+    verdict(&faults.join("; "))
+}
+
+fn schedule_fault(cluster: &dyn Lookups, spec: &CronJobSpec) -> String {
+    let schedule = spec.schedule.as_str();
+    let mut text = String::new();
+    if schedule.is_empty() {
+        text.push_str(messages::SCHEDULE_REQUIRED);
+    } else {
+        if schedule.contains("TZ") {
+            text.push_str(messages::SCHEDULE_TIME_ZONE);
+        }
+        if !cron::is_schedule(schedule) {
+            text.push_str(messages::SCHEDULE_INVALID);
+        }
+    }
+    if let Some(zone) = &spec.time_zone {
+        text.push_str(zone_fault(cluster, zone).unwrap_or_default());
+    }
+    text
+}
+
+fn zone_fault(cluster: &dyn Lookups, zone: &str) -> Option<&'static str> {
+    if zone.is_empty() {
+        Some(messages::TIME_ZONE_EMPTY)
+    } else if !zone.split('/').all(is_zone_part) {
+        Some(messages::TIME_ZONE_UNKNOWN)
+    } else if zone.eq_ignore_ascii_case("Local") {
+        Some(messages::TIME_ZONE_LOCAL)
+    } else if !cluster.has_time_zone(zone) {
+        Some(messages::TIME_ZONE_INVALID)
+    } else {
+        None
+    }
+}
+
+/// Whether a text can be a part of the name of a time zone. Parts are names of files, so they must not lead elsewhere.
+fn is_zone_part(part: &str) -> bool {
+    let known = |b: u8| b.is_ascii_alphanumeric() || b".-_+".contains(&b);
+    (1..=MAX_ZONE_PART).contains(&part.len())
+        && part.bytes().all(known)
+        && ![".", ".."].contains(&part)
+        && !part.starts_with('-')
+}
+
+fn name_fault(name: &str) -> String {
+    if name.len() > MAX_NAME {
+        return messages::CRON_JOB_NAME_LENGTH.to_owned();
+    }
+    let faults = syntax::qualified_name(name);
+    if faults.is_empty() {
+        return String::new();
+    }
+    format!("invalid cronJob name {}: {}", quote(name), go_list(&faults))
+}
