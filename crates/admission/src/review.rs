@@ -250,7 +250,25 @@ fn decode<T: DeserializeOwned>(value: &Value, name: &str) -> Result<T, Refusal> 
     if !value.is_object() {
         return Err(format!("the request has no {name}").into());
     }
+    expect_objects(value, name)?;
     typed(value, name).map_err(Refusal::from)
+}
+
+/// The parts that rules change are objects. A list in such a place would be read as the fields of one, in order.
+fn expect_objects(value: &Value, name: &str) -> Result<(), Refusal> {
+    let parts = ["metadata", "spec"].map(|part| (format!("{name}.{part}"), &value[part]));
+    let tasks = value["spec"]["tasks"].as_array().into_iter().flatten();
+    let tasks = tasks
+        .enumerate()
+        .map(|(at, task)| (format!("{name}.spec.tasks[{at}]"), task));
+    let other = parts
+        .into_iter()
+        .chain(tasks)
+        .find(|(_, part)| !part.is_object() && !part.is_null());
+    match other {
+        Some((place, _)) => Err(format!("{place}: it must be an object").into()),
+        None => Ok(()),
+    }
 }
 
 /// Reads a value as a type; the error names the field.

@@ -14,7 +14,12 @@ use anyhow::{Context as _, bail};
 use cargo_metadata::MetadataCommand;
 
 /// The crates that must stay pure, and their folders.
-const PURE: [(&str, &str); 2] = [("volcano-api", "crates/api"), ("volcano-engine", "crates/engine")];
+const PURE: [(&str, &str); 4] = [
+    ("volcano-admission", "crates/admission"),
+    ("volcano-api", "crates/api"),
+    ("volcano-engine", "crates/engine"),
+    ("volcano-reconcile", "crates/reconcile"),
+];
 
 /// Checks the pure crates of the workspace.
 ///
