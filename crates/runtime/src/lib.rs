@@ -8,7 +8,9 @@
 
 pub mod backoff;
 pub mod client;
+pub mod controllers;
 pub mod fence;
+pub mod gates;
 pub mod lease;
 pub mod logging;
 pub mod metrics;

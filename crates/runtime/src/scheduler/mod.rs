@@ -8,7 +8,6 @@
 pub mod cluster;
 pub mod core;
 mod feeds;
-pub mod gates;
 pub mod options;
 mod orders;
 mod pace;
@@ -16,7 +15,7 @@ mod queues;
 mod report;
 mod run;
 mod shared;
-mod signals;
+pub(crate) mod signals;
 mod statuses;
 
 pub use run::{RunError, run};

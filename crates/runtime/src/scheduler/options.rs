@@ -1,6 +1,6 @@
 //! What the scheduler is told on its command line, checked and typed.
 
-use super::gates::FeatureGates;
+use crate::gates::FeatureGates;
 use crate::{client, lease, logging, serve};
 use std::path::PathBuf;
 use std::time::Duration;

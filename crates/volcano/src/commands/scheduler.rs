@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use volcano_api::names::{SCHEDULER, queues};
 use volcano_runtime::client;
+use volcano_runtime::gates::FeatureGates;
 use volcano_runtime::lease;
 use volcano_runtime::logging::{self, Unused};
 use volcano_runtime::scheduler;
-use volcano_runtime::scheduler::gates::FeatureGates;
 use volcano_runtime::scheduler::options::{Options, Sharding, ShardingMode};
 use volcano_runtime::serve::{self, TlsFiles};
 
