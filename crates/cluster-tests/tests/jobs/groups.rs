@@ -33,8 +33,14 @@ fn workload(kind: &str, name: &str, replicas: usize) -> Value {
     template["spec"]["restartPolicy"] = json!("Always");
     let annotations = json!({"volcano.sh/kept": "yes", "elsewhere/not": "kept",
         "scheduling.volcano.sh/group-min-member": "2"});
-    json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "annotations": annotations},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}})
+    let mut spec =
+        json!({"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template});
+    if kind == "StatefulSet" {
+        // A gang of two cannot start one after the other.
+        spec["podManagementPolicy"] = json!("Parallel");
+    }
+    json!({"apiVersion": "apps/v1", "kind": kind, "spec": spec,
+        "metadata": {"name": name, "annotations": annotations}})
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -110,8 +110,11 @@ async fn an_object_of_somebody_else_is_left_alone() {
     let troupe = Troupe::play().await;
     let stage = &troupe.stage;
     let services = stage.path("v1", "services", "");
-    let owner =
-        json!([{"apiVersion": "v1", "kind": "Pod", "name": "other", "uid": "u-1", "controller": true}]);
+    // One that exists: the garbage collector takes away what has no owner left.
+    let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
+    let other = stage.create(&stage.path("v1", "configmaps", ""), &other).await;
+    let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "other",
+        "uid": other["metadata"]["uid"], "controller": true}]);
     let taken = json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"name": "taken", "ownerReferences": owner}, "spec": {"clusterIP": "None"}});
     stage.create(&services, &taken).await;
@@ -121,7 +124,7 @@ async fn an_object_of_somebody_else_is_left_alone() {
     let (kind, message) = stage.wait_event("taken", "PluginError").await;
     assert_eq!(kind, "Warning");
     assert!(
-        message.contains("Service taken belongs to the Pod other"),
+        message.contains("Service taken belongs to the ConfigMap other"),
         "{message}"
     );
 }

@@ -83,10 +83,12 @@ pub struct Core {
 }
 
 /// What follows when a key is settled.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct After {
     again_at: Option<Instant>,
     rest: Duration,
+    /// The phase of the Job, and the one that the plan puts it in.
+    enters: Option<(JobPhase, JobPhase)>,
 }
 
 impl Core {
@@ -223,6 +225,7 @@ impl Core {
             } else {
                 Duration::ZERO
             },
+            enters: self.entered(&key, &plan),
         };
         if plan.steps.is_empty() {
             return self.work.settled(&key, after.again_at, after.rest, now);
@@ -232,6 +235,14 @@ impl Core {
             self.after.insert(key.clone(), after);
             executor.start(key, plan);
         }
+    }
+
+    /// The phase of a Job and the one that a plan puts it in, if that is another one.
+    fn entered(&self, key: &Key, plan: &Plan) -> Option<(JobPhase, JobPhase)> {
+        let Key::Job(at) = key else { return None };
+        let from = &self.store.job(at)?.job()?.status.state.phase;
+        let to = plan.steps.iter().flatten().find_map(job::phase_written)?;
+        (to != *from).then(|| (from.clone(), to))
     }
 
     fn take_message(&mut self, message: Message) {
@@ -265,21 +276,24 @@ impl Core {
     }
 
     /// Counts what an answer to an own write means.
-    fn measure(&self, key: &Key, answer: &Answer) {
-        let Answer::Object(change) = answer else { return };
-        let Key::Job(at) = key else { return };
-        let Some(known) = self.store.job(at).and_then(|entry| entry.job()) else {
+    fn measure(&mut self, key: &Key, answer: &Answer) {
+        let (Answer::Object(change), Key::Job(at)) = (answer, key) else {
             return;
         };
         match &**change {
             Change::Job(job) => {
-                let (before, after) = (&known.status.state.phase, &job.status.state.phase);
-                if before != after {
-                    told_phase(job, before, after);
-                    self.shared.metrics.job_entered(job, after);
+                let after = self.after.get_mut(key);
+                let is_in = |(_, to): &mut (JobPhase, JobPhase)| *to == job.status.state.phase;
+                if let Some((from, to)) = after.and_then(|after| after.enters.take_if(is_in)) {
+                    told_phase(job, &from, &to);
+                    self.shared.metrics.job_entered(job, &to);
                 }
             }
-            Change::Pod(_) => self.shared.metrics.pod_made(known, wall()),
+            Change::Pod(_) => {
+                if let Some(job) = self.store.job(at).and_then(|entry| entry.job()) {
+                    self.shared.metrics.pod_made(job, wall());
+                }
+            }
             _ => {}
         }
     }

@@ -4,11 +4,11 @@ use super::core::Look;
 use super::execute::Failed;
 use super::store::Store;
 use std::time::{Duration, Instant};
-use volcano_api::batch::Job;
+use volcano_api::batch::{Job, JobPhase};
 use volcano_api::time::{GoDuration, Time};
 use volcano_reconcile::job::{self, Observed, discard, objects_of, reconcile};
 use volcano_reconcile::plugins;
-use volcano_reconcile::write::{Event, Plan};
+use volcano_reconcile::write::{Event, Plan, Write};
 
 /// Objects of plugins are not watched: what was read is looked up again after this, if the Job is looked at.
 const READ_AGAIN: Duration = Duration::from_secs(300);
@@ -67,6 +67,17 @@ fn strays<'a>(commands: impl Iterator<Item = &'a volcano_api::bus::Command>, now
         }
     }
     plan
+}
+
+/// The phase that a write puts a Job in.
+pub fn phase_written(write: &Write) -> Option<JobPhase> {
+    let Write::Patch {
+        patch, status: true, ..
+    } = write
+    else {
+        return None;
+    };
+    Some(JobPhase::from(patch["status"]["state"]["phase"].as_str()?))
 }
 
 /// What users are told about writes that failed.
