@@ -18,5 +18,7 @@ pub mod ownership;
 pub mod reload;
 pub mod scheduler;
 pub mod serve;
+#[cfg(test)]
+mod testing;
 pub mod watch;
 pub mod writes;

@@ -5,142 +5,8 @@ use super::order::{
     QueueStatus, VolumeStep,
 };
 use super::*;
-use crate::client::Options;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
-use axum::response::Response;
+use crate::testing::{Say, Server};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
-use std::sync::Mutex;
-
-/// What the server says to a request.
-enum Say {
-    /// This status and body.
-    Status(u16, Value),
-    /// This status, and when to come again.
-    Busy(u16, &'static str),
-    /// It does what it is asked, and the answer gets lost.
-    CutOff,
-}
-
-#[derive(Default)]
-struct Script {
-    /// By the start of a request, in the order they are looked at.
-    says: Vec<(String, VecDeque<Say>)>,
-    heard: Vec<(String, Value)>,
-}
-
-/// An API server with a script.
-#[derive(Clone, Default)]
-struct Server(Arc<Mutex<Script>>);
-
-impl Server {
-    /// What it says to requests that start like this, one after the other. The last is said again and again.
-    fn says(self, request: &str, says: impl IntoIterator<Item = Say>) -> Self {
-        let says = says.into_iter().collect();
-        self.0.lock().unwrap().says.push((request.to_owned(), says));
-        self
-    }
-
-    async fn start(&self) -> Client {
-        let server = self.clone();
-        let app = Router::new().fallback(move |request| server.clone().answer(request));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        let options = Options {
-            master: Some(format!("http://{address}")),
-            kubeconfig: None,
-            qps: 0.0,
-            burst: 0,
-        };
-        Client::connect(&options).await.unwrap()
-    }
-
-    async fn answer(self, request: Request) -> Response {
-        let (parts, body) = request.into_parts();
-        let content = parts.headers.get("content-type");
-        let content = content
-            .and_then(|content| content.to_str().ok())
-            .unwrap_or_default();
-        let kind = match content {
-            "application/merge-patch+json" => " merge",
-            "application/strategic-merge-patch+json" => " strategic",
-            _ => "",
-        };
-        let text = format!("{} {}{kind}", parts.method, parts.uri);
-        let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let mut script = self.0.lock().unwrap();
-        script.heard.push((text.clone(), body));
-        let says = script.says.iter_mut().find(|(start, _)| text.starts_with(start));
-        let say = match says {
-            Some((_, says)) if says.len() > 1 => says.pop_front(),
-            Some((_, says)) => says.front().map(Say::again),
-            None => None,
-        };
-        say.unwrap_or(Say::Status(404, Value::Null)).response()
-    }
-
-    /// The requests so far, without their bodies.
-    fn heard(&self) -> Vec<String> {
-        let script = self.0.lock().unwrap();
-        script.heard.iter().map(|(text, _)| text.clone()).collect()
-    }
-
-    /// The body of the first request that starts like this.
-    fn body(&self, request: &str) -> Value {
-        let script = self.0.lock().unwrap();
-        let found = script.heard.iter().find(|(text, _)| text.starts_with(request));
-        found.unwrap_or_else(|| panic!("no {request}")).1.clone()
-    }
-
-    async fn wait_for(&self, request: &str, times: usize) {
-        for _ in 0..500 {
-            let heard = self.heard();
-            if heard.iter().filter(|text| text.starts_with(request)).count() >= times {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("{request} did not come {times} times, but {:?}", self.heard());
-    }
-}
-
-impl Say {
-    fn again(&self) -> Say {
-        match self {
-            Say::Status(status, body) => Say::Status(*status, body.clone()),
-            Say::Busy(status, after) => Say::Busy(*status, after),
-            Say::CutOff => Say::CutOff,
-        }
-    }
-
-    fn response(self) -> Response {
-        match self {
-            Say::Status(status, body) => {
-                let body = match (status, body) {
-                    (200..300, body) => body,
-                    (code, Value::Null) => json!({"kind": "Status", "code": code, "message": "no"}),
-                    (_, body) => body,
-                };
-                Response::builder()
-                    .status(status)
-                    .body(Body::from(body.to_string()))
-            }
-            Say::Busy(status, after) => Response::builder()
-                .status(status)
-                .header("retry-after", after)
-                .body(Body::empty()),
-            Say::CutOff => {
-                let broken = futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("cut off"))]);
-                Response::builder().status(201).body(Body::from_stream(broken))
-            }
-        }
-        .unwrap()
-    }
-}
 
 fn ok(body: Value) -> [Say; 1] {
     [Say::Status(200, body)]
@@ -722,13 +588,8 @@ async fn a_claim_names_the_node_and_forgets_it_when_provisioning_is_given_up() {
     desk.writer.send(waits(Some("n1")));
     desk.writer.send(waits(None));
     assert_eq!(desk.outcome().await, bind_failed("a"));
-    let script = server.0.lock().unwrap();
-    let puts: Vec<&Value> = script
-        .heard
-        .iter()
-        .filter(|(text, _)| text.starts_with("PUT"))
-        .map(|(_, body)| &body["metadata"])
-        .collect();
+    let puts = server.bodies("PUT");
+    let puts: Vec<_> = puts.iter().map(|body| &body["metadata"]).collect();
     assert_eq!(puts, [&selected["metadata"], &fresh["metadata"]]);
 }
 

@@ -1,1 +1,338 @@
+//! What is known after changes, answers and lists, in whatever order they come.
 
+use super::*;
+use serde_json::{Value, json};
+use volcano_api::batch::Job;
+use volcano_api::names::kinds;
+
+fn store() -> Store {
+    let options = pod_group::Options {
+        schedulers: vec!["volcano".to_owned()],
+        inherit_owner_annotations: true,
+    };
+    Store::new(options, [Kind::Job, Kind::Pod])
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: Value) -> Box<T> {
+    Box::new(serde_json::from_value(value).unwrap())
+}
+
+/// A pod of the Job `ns/j`.
+fn pod(name: &str, uid: &str, version: u64, phase: &str) -> Box<Pod> {
+    let owner = json!({"apiVersion": kinds::JOB.api_version(), "kind": "Job", "name": "j", "uid": "job", "controller": true});
+    read(json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version.to_string(),
+            "ownerReferences": [owner], "labels": {"big": "label"},
+            "annotations": {"volcano.sh/job-name": "j", "volcano.sh/task-spec": "t", "a/b": "not read"}},
+        "spec": {"schedulerName": "volcano", "containers": [{"name": "c"}]},
+        "status": {"phase": phase},
+    }))
+}
+
+/// A pod that nobody manages.
+fn bare(name: &str, scheduler: &str, group: &str, version: u64) -> Box<Pod> {
+    read(json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": format!("u-{name}"), "resourceVersion": version.to_string(),
+            "annotations": {"scheduling.k8s.io/group-name": group}},
+        "spec": {"schedulerName": scheduler, "nodeName": "n"},
+    }))
+}
+
+fn job(version: u64) -> Box<Job> {
+    read(
+        json!({"metadata": {"namespace": "ns", "name": "j", "uid": "job", "resourceVersion": version.to_string()},
+        "spec": {"volumes": [{"mountPath": "/d", "volumeClaimName": "c"}]}}),
+    )
+}
+
+fn gone(kind: Kind, name: &str, version: u64) -> Change {
+    let spot = Spot {
+        namespace: "ns".to_owned(),
+        name: name.to_owned(),
+        version,
+    };
+    Change::Gone(kind, spot)
+}
+
+fn told(store: &mut Store, changes: Vec<Change>) {
+    store.take(Feed::Changes(changes));
+}
+
+fn answered(store: &mut Store, change: Change) {
+    store.answered(Answer::Object(Box::new(change)));
+}
+
+fn leaves(store: &mut Store, name: &str, uid: &str, left: Option<Change>) {
+    store.answered(Answer::Leaving {
+        kind: Kind::Pod,
+        namespace: "ns".to_owned(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        left: left.map(Box::new),
+    });
+}
+
+/// `name phase` of the Job's pods; `-` before those that are leaving.
+fn pods(store: &Store) -> Vec<String> {
+    let entry = store.job("ns/j");
+    let pods = entry.into_iter().flat_map(JobEntry::pods);
+    let shown = pods.map(|pod| {
+        let leaving = if pod.metadata.deletion_timestamp.is_some() {
+            "-"
+        } else {
+            ""
+        };
+        format!("{leaving}{} {}", pod.metadata.name, pod.status.phase.as_str())
+    });
+    shown.collect()
+}
+
+fn changed(store: &mut Store) -> Vec<Key> {
+    store.take_changed().into_iter().collect()
+}
+
+#[test]
+fn what_was_written_is_known_before_the_watch_tells() {
+    let mut store = store();
+    answered(&mut store, Change::Pod(pod("p", "u1", 10, "Pending")));
+    assert_eq!(pods(&store), ["p Pending"]);
+    assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
+    told(&mut store, vec![Change::Pod(pod("p", "u1", 10, "Pending"))]);
+    assert_eq!(changed(&mut store), [], "no news");
+    told(&mut store, vec![gone(Kind::Pod, "p", 12)]);
+    assert_eq!(pods(&store), [""; 0]);
+}
+
+#[test]
+fn an_answer_that_comes_late_is_old_news() {
+    let mut store = store();
+    told(
+        &mut store,
+        vec![
+            Change::Pod(pod("p", "u1", 10, "Pending")),
+            gone(Kind::Pod, "p", 12),
+        ],
+    );
+    answered(&mut store, Change::Pod(pod("p", "u1", 10, "Pending")));
+    assert_eq!(pods(&store), [""; 0], "it was made and deleted meanwhile");
+    told(&mut store, vec![Change::Pod(pod("p", "u2", 20, "Pending"))]);
+    told(&mut store, vec![gone(Kind::Pod, "p", 12)]);
+    told(&mut store, vec![Change::Pod(pod("p", "u1", 11, "Running"))]);
+    assert_eq!(pods(&store), ["p Pending"], "of two states the newer one counts");
+}
+
+#[test]
+fn a_deletion_is_asked_for_once() {
+    let mut store = store();
+    told(&mut store, vec![Change::Pod(pod("p", "u1", 10, "Running"))]);
+    changed(&mut store);
+    leaves(&mut store, "p", "another", None);
+    assert_eq!(pods(&store), ["p Running"], "another one was meant");
+    leaves(&mut store, "p", "u1", None);
+    assert_eq!(pods(&store), ["-p Running"]);
+    assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
+    told(&mut store, vec![gone(Kind::Pod, "p", 12)]);
+    assert_eq!(pods(&store), [""; 0]);
+    leaves(&mut store, "p", "u1", None);
+    assert_eq!(pods(&store), [""; 0], "the watch was faster");
+}
+
+#[test]
+fn a_new_list_takes_away_what_it_lacks_and_what_is_older() {
+    let mut store = store();
+    let old = Change::Pod(pod("old", "u1", 5, "Running"));
+    let kept = Change::Pod(pod("kept", "u2", 6, "Running"));
+    told(&mut store, vec![old, kept]);
+    answered(&mut store, Change::Pod(pod("new", "u3", 30, "Pending")));
+    let names = [("ns".to_owned(), "kept".to_owned())];
+    let listed = Listed {
+        names: names.into_iter().collect(),
+        version: "20".to_owned(),
+    };
+    store.take(Feed::Listed(Kind::Pod, Some(listed)));
+    assert_eq!(
+        pods(&store),
+        ["kept Running", "new Pending"],
+        "what was made after the list stays"
+    );
+    assert_eq!(store.missing().iter().collect::<Vec<_>>(), [&Kind::Job]);
+}
+
+#[test]
+fn only_what_matters_is_kept_of_pods_and_told() {
+    let mut store = store();
+    told(&mut store, vec![Change::Pod(pod("p", "u1", 10, "Pending"))]);
+    changed(&mut store);
+    let known = store.job("ns/j").unwrap().pods().next().unwrap();
+    assert!(known.spec.containers.is_empty() && known.metadata.labels.is_empty());
+    assert_eq!(known.metadata.annotations.len(), 2);
+    let mut bound = pod("p", "u1", 11, "Pending");
+    bound.spec.node_name = "n".to_owned();
+    told(&mut store, vec![Change::Pod(bound)]);
+    assert_eq!(changed(&mut store), [], "where it is placed does not matter");
+    told(&mut store, vec![Change::Pod(pod("p", "u1", 12, "Running"))]);
+    assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
+}
+
+#[test]
+fn pods_without_a_job_are_kept_if_they_are_ours_to_group() {
+    let cases = [
+        (bare("waits", "volcano", "", 1), true),
+        (bare("named", "volcano", "podgroup-u-named", 1), true),
+        (bare("of-others", "volcano", "elsewhere", 1), false),
+        (bare("foreign", "default-scheduler", "", 1), false),
+    ];
+    for (pod, is_kept) in cases {
+        let mut store = store();
+        let name = pod.metadata.name.clone();
+        told(&mut store, vec![Change::Pod(pod)]);
+        let gang = format!("ns/podgroup-u-{name}");
+        assert_eq!(store.gang(&gang).is_some(), is_kept, "{name}");
+        assert_eq!(changed(&mut store).len(), usize::from(is_kept), "{name}");
+        told(&mut store, vec![gone(Kind::Pod, &name, 2)]);
+        assert!(store.gang(&gang).is_none() && store.places.is_empty(), "{name}");
+    }
+    let mut store = store();
+    told(&mut store, vec![Change::Pod(bare("p", "volcano", "", 1))]);
+    told(
+        &mut store,
+        vec![Change::Pod(bare("p", "volcano", "elsewhere", 2))],
+    );
+    assert!(store.places.is_empty(), "somebody gave it another group");
+}
+
+#[test]
+fn a_job_is_looked_at_when_its_claim_comes() {
+    let mut store = store();
+    told(&mut store, vec![Change::Job(job(1))]);
+    changed(&mut store);
+    let known = store.job("ns/j").unwrap().job().unwrap().clone();
+    assert!(store.claims_for(&known).is_empty());
+    let claim = Spot {
+        namespace: "ns".to_owned(),
+        name: "c".to_owned(),
+        version: 3,
+    };
+    told(&mut store, vec![Change::Claim(claim)]);
+    assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
+    assert_eq!(store.claims_for(&known).into_iter().collect::<Vec<_>>(), ["c"]);
+}
+
+#[test]
+fn orders_find_their_job_or_queue() {
+    let mut store = store();
+    let command = |name: &str, api_version: &str, kind: &str| {
+        Change::Command(read(json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "4"},
+            "action": "AbortJob",
+            "target": {"apiVersion": api_version, "kind": kind, "name": "j"},
+        })))
+    };
+    told(
+        &mut store,
+        vec![
+            command("a", "batch.volcano.sh/v1alpha1", "Job"),
+            command("b", "scheduling.volcano.sh/v1beta1", "Queue"),
+            command("c", "batch/v1", "Job"),
+        ],
+    );
+    let keys = [Key::Job("ns/j".to_owned()), Key::Queue("j".to_owned())];
+    assert_eq!(changed(&mut store), keys);
+    assert_eq!(store.job("ns/j").unwrap().commands().count(), 1);
+    store.answered(Answer::Leaving {
+        kind: Kind::Command,
+        namespace: "ns".to_owned(),
+        name: "a".to_owned(),
+        uid: "a".to_owned(),
+        left: None,
+    });
+    assert!(store.job("ns/j").is_none(), "nothing of it is left");
+    told(&mut store, vec![gone(Kind::Command, "b", 5)]);
+    assert!(store.queues().order("j").is_none());
+}
+
+#[test]
+fn series_and_memories_go_with_the_job() {
+    let mut store = store();
+    told(&mut store, vec![Change::Job(job(1))]);
+    told(&mut store, vec![gone(Kind::Job, "j", 1)]);
+    assert_eq!(store.take_gone_jobs(), [("ns/j".to_owned(), String::new())]);
+    assert!(store.job("ns/j").is_none());
+}
+
+/// What happened to one pod name at the API server.
+#[derive(Clone)]
+enum Event {
+    Made(u64, u64),
+    Gone(u64),
+}
+
+/// Own writes, the writes of others, a watch that lags and answers that come late: at no time does the store lack a pod
+/// that an own write made, unless something says that it is gone; in the end it is as the API server has it.
+#[test]
+fn whatever_the_order_nothing_is_made_twice() {
+    for seed in 0..2_000 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut store = store();
+        let (mut version, mut there) = (0, false);
+        let mut watch: std::collections::VecDeque<Event> = Default::default();
+        let mut late: Vec<(u64, u64)> = Vec::new();
+        for _ in 0..60 {
+            match random.u8(0..5) {
+                // An own write: only when the store says that the name is free.
+                0 if pods(&store).is_empty() && late.is_empty() => {
+                    assert!(!there || !watch.is_empty(), "seed {seed}: made twice");
+                    if !there {
+                        version += 1;
+                        there = true;
+                        watch.push_back(Event::Made(version, version));
+                        late.push((version, version));
+                    }
+                }
+                // Somebody deletes it.
+                1 if there => {
+                    version += 1;
+                    there = false;
+                    watch.push_back(Event::Gone(version));
+                }
+                2 | 3 => match watch.pop_front() {
+                    Some(Event::Made(uid, at)) => {
+                        told(
+                            &mut store,
+                            vec![Change::Pod(pod("p", &uid.to_string(), at, "Pending"))],
+                        );
+                    }
+                    Some(Event::Gone(at)) => told(&mut store, vec![gone(Kind::Pod, "p", at)]),
+                    None => {}
+                },
+                _ => {
+                    if let Some((uid, at)) = late.pop() {
+                        let is_known = !watch
+                            .iter()
+                            .any(|event| matches!(event, Event::Made(_, made) if *made == at));
+                        answered(&mut store, Change::Pod(pod("p", &uid.to_string(), at, "Pending")));
+                        assert!(
+                            is_known || !pods(&store).is_empty(),
+                            "seed {seed}: own write forgotten"
+                        );
+                    }
+                }
+            }
+        }
+        for event in watch {
+            match event {
+                Event::Made(uid, at) => {
+                    told(
+                        &mut store,
+                        vec![Change::Pod(pod("p", &uid.to_string(), at, "Pending"))],
+                    );
+                }
+                Event::Gone(at) => told(&mut store, vec![gone(Kind::Pod, "p", at)]),
+            }
+        }
+        for (uid, at) in late {
+            answered(&mut store, Change::Pod(pod("p", &uid.to_string(), at, "Pending")));
+        }
+        assert_eq!(!pods(&store).is_empty(), there, "seed {seed}");
+    }
+}
