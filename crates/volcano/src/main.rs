@@ -37,6 +37,7 @@ struct Volcano {
 #[derive(Subcommand)]
 enum Command {
     Scheduler(Box<commands::scheduler::SchedulerArgs>),
+    ControllerManager(Box<commands::controller_manager::ControllerManagerArgs>),
     Plan(commands::plan::PlanArgs),
     /// Print the CustomResourceDefinitions, for `kubectl apply -f -` and for charts
     Crds(commands::crds::CrdsArgs),
@@ -45,18 +46,20 @@ enum Command {
 /// Names that the binary may be linked under, with the subcommand that each stands for.
 const LINKS: &[(&str, &str)] = &[
     ("vc-scheduler", "scheduler"),
+    ("vc-controller-manager", "controller-manager"),
     ("volcano-plan", "plan"),
     ("volcano-crds", "crds"),
 ];
 
 /// Subcommands that take their flags as Go programs do.
-const GO_STYLE: &[&str] = &["scheduler"];
+const GO_STYLE: &[&str] = &["scheduler", "controller-manager"];
 
 fn main() -> ExitCode {
     let arguments = with_subcommand(std::env::args_os().collect());
     let volcano = Volcano::parse_from(in_clap_style(arguments));
     let outcome = match volcano.command {
         Command::Scheduler(args) => commands::scheduler::run(&args),
+        Command::ControllerManager(args) => commands::controller_manager::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Crds(args) => commands::crds::run(&args)
             .map(|()| ExitCode::SUCCESS)

@@ -275,10 +275,12 @@ fn pod(job: &Job, task: &TaskSpec, template: &Pod, index: i32, now: Time) -> Pod
     pod.metadata.namespace.clone_from(namespace);
     pod.metadata.creation_timestamp = Some(now);
     pod.metadata.owner_references = vec![core::OwnerReference {
+        api_version: kinds::JOB.api_version(),
         kind: kinds::JOB.kind.to_owned(),
         name: job.metadata.name.clone(),
         uid: job.metadata.uid.clone(),
         controller: true,
+        block_owner_deletion: true,
     }];
     let role = if task.name.is_empty() {
         tasks::DEFAULT
