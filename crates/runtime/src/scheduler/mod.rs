@@ -16,7 +16,7 @@ mod queues;
 mod report;
 mod run;
 mod shared;
-mod signals;
+pub(crate) mod signals;
 mod statuses;
 
 pub use run::{RunError, run};

@@ -1,10 +1,13 @@
 //! The subcommands, one file each: reads the arguments, does the work through the libraries, prints.
 
 pub mod crds;
+pub mod gen_admission_secret;
 pub(crate) mod go_flags;
 mod klog;
+pub mod manifests;
 pub mod plan;
 pub mod scheduler;
+pub mod webhook_manager;
 
 use crate::failure::Failure;
 use std::io::{ErrorKind, Write};
