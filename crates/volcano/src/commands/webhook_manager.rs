@@ -1,18 +1,17 @@
 //! `volcano webhook-manager`, also known as `vc-webhook-manager`: fills in and judges what users write.
 
+use super::flags::{ClientArgs, GateArgs, HealthArgs, TlsArgs, non_empty, non_empty_path, strangers};
 use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
 use crate::failure::Failure;
 use clap::ArgAction::Set;
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 use volcano_admission::webhooks::{self, DEFAULT_ENABLED};
 use volcano_api::names::SCHEDULER;
-use volcano_runtime::client;
+use volcano_runtime::gates::QUEUE_ADMISSION_GATES;
 use volcano_runtime::logging::{self, Unused};
-use volcano_runtime::scheduler::gates::{FeatureGates, QUEUE_ADMISSION_GATES};
 use volcano_runtime::serve::TlsFiles;
 use volcano_runtime::webhooks::{Options, SecretName, run as run_manager};
 
@@ -40,21 +39,8 @@ pub struct WebhookManagerArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 struct ClusterArgs {
-    /// Address of the API server, instead of the kubeconfig's
-    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
-    master: String,
-
-    /// The kubeconfig [default: the service account of the pod, then the user's own]
-    #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
-    kubeconfig: OsString,
-
-    /// Calls to the API server per second; 0 for no limit
-    #[arg(long, value_name = "N", default_value_t = 50.0)]
-    kube_api_qps: f64,
-
-    /// Calls to the API server at once after a quiet time
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    kube_api_burst: u32,
+    #[command(flatten)]
+    client: ClientArgs,
 
     /// Namespace of the webhook's Service
     #[arg(long, value_name = "NAMESPACE", default_value = "", hide_default_value = true)]
@@ -96,9 +82,8 @@ struct RuleArgs {
     #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "true")]
     enable_root_queue_protection: bool,
 
-    /// Feature gates of Volcano and of Kubernetes, such as A=true,B=false
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Vec<String>,
+    #[command(flatten)]
+    gates: GateArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -117,29 +102,15 @@ struct EndpointArgs {
     )]
     port: i64,
 
-    /// Certificate. Changes of the three files take effect at once
-    #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
-    tls_cert_file: OsString,
-
-    /// Its key
-    #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
-    tls_private_key_file: OsString,
-
-    /// Its authority, which the API server is told to trust; client certificates are checked against it, too
-    #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
-    ca_cert_file: OsString,
+    #[command(flatten)]
+    tls: TlsArgs,
 
     /// Where the certificate is kept if the files are not there: a Secret in --webhook-namespace, made if need be
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     admission_secret_name: String,
 
-    /// Address of health
-    #[arg(long, value_name = "ADDRESS", default_value = ":11251")]
-    healthz_address: String,
-
-    /// Serve /healthz and /readyz, over TLS
-    #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "false")]
-    enable_healthz: bool,
+    #[command(flatten)]
+    health: HealthArgs,
 
     /// How long requests may take that are under way at the end
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
@@ -169,8 +140,7 @@ pub fn run(args: &WebhookManagerArgs) -> Result<ExitCode, Failure> {
 /// The flags, checked and typed.
 fn options(args: &WebhookManagerArgs) -> Result<Options, Failure> {
     let (cluster, rules, endpoints) = (&args.cluster, &args.rules, &args.endpoints);
-    let feature_gates = FeatureGates::parse(rules.feature_gates.iter().map(String::as_str))
-        .map_err(|error| Failure::new(format!("--feature-gates: {error}")))?;
+    let (gates, unused_gates) = rules.gates.gates()?;
     let port = u16::try_from(endpoints.port).ok().filter(|port| *port > 0);
     let port = port.ok_or_else(|| Failure::new("the port should be in the range of 1 and 65535"))?;
     let own = [
@@ -182,22 +152,11 @@ fn options(args: &WebhookManagerArgs) -> Result<Options, Failure> {
         let message = "failed to start webhooks as both 'url' and 'namespace/name' of webhook are empty";
         return Err(Failure::new(message));
     }
-    if !cluster.kube_api_qps.is_finite() {
-        return Err(Failure::new(format!(
-            "--kube-api-qps {}: not a rate per second",
-            cluster.kube_api_qps
-        )));
-    }
     let enabled =
         webhooks::enabled(&rules.enabled_admission).map_err(|error| Failure::new(error.to_string()))?;
     let (tls, secret) = certificate(args)?;
     Ok(Options {
-        client: client::Options {
-            master: non_empty(&cluster.master),
-            kubeconfig: non_empty_path(&cluster.kubeconfig),
-            qps: cluster.kube_api_qps,
-            burst: cluster.kube_api_burst,
-        },
+        client: cluster.client.options()?,
         enabled,
         listen_address: endpoints.listen_address.clone(),
         port,
@@ -208,42 +167,31 @@ fn options(args: &WebhookManagerArgs) -> Result<Options, Failure> {
             max_queue_depth: rules.max_queue_depth,
             protect_root_queue: rules.enable_root_queue_protection,
             check_allocated_pods: rules.enable_queue_allocated_pods_check,
-            queue_allocation_gates: feature_gates.enabled(QUEUE_ADMISSION_GATES),
+            queue_allocation_gates: gates.enabled(QUEUE_ADMISSION_GATES),
             resource_groups: None,
         },
         admission_conf: non_empty_path(&rules.admission_conf),
         healthz_address: endpoints
             .enable_healthz
-            .then(|| endpoints.healthz_address.clone()),
+            .then(|| endpoints.health.healthz_address.clone()),
         graceful_shutdown: endpoints.graceful_shutdown_time,
         logging: args.klog.settings(),
-        unused: unused(args, &feature_gates),
+        unused: unused(args, unused_gates),
     })
 }
 
 /// The files of the certificate, and the Secret for when they are not there.
 fn certificate(args: &WebhookManagerArgs) -> Result<(Option<TlsFiles>, Option<SecretName>), Failure> {
     let (cluster, endpoints) = (&args.cluster, &args.endpoints);
-    let files = [
-        ("--tls-cert-file", &endpoints.tls_cert_file),
-        ("--tls-private-key-file", &endpoints.tls_private_key_file),
-        ("--ca-cert-file", &endpoints.ca_cert_file),
-    ];
-    let missing = files.iter().find(|(_, path)| path.is_empty());
-    let none = files.iter().all(|(_, path)| path.is_empty());
     let named = non_empty(&endpoints.admission_secret_name);
-    let tls = match missing {
-        None => Some(TlsFiles {
-            ca: endpoints.ca_cert_file.clone().into(),
-            cert: endpoints.tls_cert_file.clone().into(),
-            key: endpoints.tls_private_key_file.clone().into(),
-        }),
-        Some(_) if none && named.is_some() => None,
-        Some((flag, _)) => {
-            let hint = "give all three files of the certificate, or only --admission-secret-name";
-            return Err(Failure::new(format!("{flag} is not given")).hint(hint));
-        }
-    };
+    let (tls, partial) = endpoints.tls.files();
+    if let Some(partial) = partial {
+        return Err(Failure::new(format!("{}: {}", partial.flag, partial.reason)));
+    }
+    if tls.is_none() && named.is_none() {
+        let hint = "--tls-cert-file, --tls-private-key-file and --ca-cert-file; or --admission-secret-name";
+        return Err(Failure::new("there is no certificate: its files are not given").hint(hint));
+    }
     let secret = match named {
         None => None,
         Some(_) if cluster.webhook_namespace.is_empty() || cluster.webhook_service_name.is_empty() => {
@@ -259,25 +207,12 @@ fn certificate(args: &WebhookManagerArgs) -> Result<(Option<TlsFiles>, Option<Se
     Ok((tls, secret))
 }
 
-fn unused(args: &WebhookManagerArgs, gates: &FeatureGates) -> Vec<Unused> {
-    let mut unused = Vec::new();
-    let names: Vec<_> = gates.without_effect().collect();
-    if !names.is_empty() {
-        let reason = format!("nothing here depends on {}", names.join(", "));
-        unused.push(Unused::new("--feature-gates", reason));
-    }
+fn unused(args: &WebhookManagerArgs, gates: Option<Unused>) -> Vec<Unused> {
+    let mut unused: Vec<_> = gates.into_iter().collect();
     unused.extend(args.klog.unused());
-    let strangers = args.ignored.iter().filter(|text| *text != "2>&1");
-    unused.extend(strangers.map(|text| Unused::new(text, "it is no flag")));
+    let strangers = strangers(&args.ignored);
+    unused.extend(strangers.iter().map(|text| Unused::new(text, "it is no flag")));
     unused
-}
-
-fn non_empty(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn non_empty_path(path: &OsStr) -> Option<PathBuf> {
-    (!path.is_empty()).then(|| path.into())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::parts::{
 };
 use serde_json::{Value, json};
 use volcano_api::names::SCHEDULER;
-use volcano_api::names::kinds::{SCHEDULING, TOPOLOGY};
+use volcano_api::names::kinds::{SCHEDULING, SHARD, TOPOLOGY};
 
 const PART: &str = "scheduler";
 const CONFIG: &str = "scheduler-configmap";
@@ -65,13 +65,13 @@ fn args(values: &Values) -> Vec<String> {
     args
 }
 
-/// What it reads, and what it writes: bindings, evictions, statuses, volumes of pods, events, and the two queues that are
+/// What it reads, and what it writes: bindings, gates, evictions, statuses, volumes of pods, events, and the two queues that are
 /// always there.
 fn cluster_rules() -> Vec<Value> {
     const READ: &[&str] = &["list", "watch"];
     vec![
         rule("", &["nodes", "namespaces", "resourcequotas"], READ),
-        rule("", &["pods"], &["get", "list", "watch", "delete"]),
+        rule("", &["pods"], &["get", "list", "watch", "patch", "delete"]),
         rule("", &["pods/status"], &["patch"]),
         rule("", &["pods/binding"], &["create"]),
         rule(
@@ -87,6 +87,8 @@ fn cluster_rules() -> Vec<Value> {
         rule(SCHEDULING, &["queues/status"], &["patch"]),
         rule(SCHEDULING, &["podgroups"], &["get", "list", "watch", "patch"]),
         rule(TOPOLOGY, &["hypernodes"], READ),
+        rule(SHARD, &["nodeshards"], READ),
+        rule(SHARD, &["nodeshards/status"], &["patch"]),
     ]
 }
 

@@ -108,8 +108,8 @@ fn mistakes_are_told_in_volcanos_words() {
 
 #[test]
 fn the_certificate_is_in_files_or_in_a_secret() {
-    assert!(refused(&[OWN]).starts_with("error: --tls-cert-file is not given"));
-    assert!(refused(&[OWN, &FILES[..2]]).starts_with("error: --ca-cert-file is not given"));
+    assert!(refused(&[OWN]).starts_with("error: there is no certificate: its files are not given"));
+    assert!(refused(&[OWN, &FILES[..2]]).starts_with("error: --tls-cert-file: HTTPS needs all of "));
     let secret = &["--admission-secret-name=s"];
     let options = accepted(&[OWN, secret]);
     assert_eq!(options.tls, None);
@@ -124,7 +124,7 @@ fn the_certificate_is_in_files_or_in_a_secret() {
     let both = accepted(&[OWN, FILES, secret]);
     assert!(both.tls.is_some() && both.secret.is_some());
     assert!(refused(&[&OWN[..1], secret]).contains("needs --webhook-namespace and --webhook-service-name"));
-    assert!(refused(&[OWN, secret, &FILES[..1]]).contains("--tls-private-key-file is not given"));
+    assert!(refused(&[OWN, secret, &FILES[..1]]).contains("HTTPS needs all of "));
 }
 
 #[test]
