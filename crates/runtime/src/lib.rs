@@ -19,4 +19,5 @@ pub mod reload;
 pub mod scheduler;
 pub mod serve;
 pub mod watch;
+pub mod webhooks;
 pub mod writes;
