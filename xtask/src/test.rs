@@ -19,7 +19,15 @@ use crate::purity;
 /// The package of the tests that need a control plane.
 const CLUSTER_TESTS: &str = "volcano-cluster-tests";
 /// Its test files.
-const CLUSTER_TEST_FILES: &[&str] = &["crds", "control_plane", "protobuf", "scheduler", "crash", "chaos"];
+const CLUSTER_TEST_FILES: &[&str] = &[
+    "crds",
+    "control_plane",
+    "protobuf",
+    "scheduler",
+    "admission",
+    "crash",
+    "chaos",
+];
 /// Variable that makes it a failure when the cluster tests cannot run.
 const CLUSTER_TESTS_VARIABLE: &str = "VOLCANO_CLUSTER_TESTS";
 /// The value of the variable that does so.

@@ -4,9 +4,12 @@
 //! Each test has its own namespace and its own queues, so that all can share the control plane of their file.
 
 pub mod acts;
+pub mod install;
 pub mod scheduler;
 pub mod seed;
 pub mod stage;
+pub mod tls;
+pub mod webhooks;
 pub mod witness;
 
 use std::sync::LazyLock;
