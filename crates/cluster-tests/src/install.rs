@@ -53,5 +53,7 @@ pub async fn kubeconfig(part: &str) -> anyhow::Result<PathBuf> {
     let token = answer["status"]["token"]
         .as_str()
         .context("an answer has a token")?;
-    cluster().kubeconfig_of(&account, token)
+    // Each time a file of its own: another process may be reading the last one.
+    let name = format!("{account}-{:016x}", fastrand::u64(..));
+    cluster().kubeconfig_of(&name, token)
 }

@@ -54,10 +54,11 @@ async fn accounts_may_not_do_more_than_their_programs() {
         ("scheduler", "delete", "queues", ""),
         ("scheduler", "get", "leases", "default"),
         ("controllers", "list", "secrets", "default"),
-        ("controllers", "create", "pods/binding", "default"),
+        ("controllers", "create", "pods --subresource=binding", "default"),
     ] {
         let who = format!("--as=system:serviceaccount:{NAMESPACE}:volcano-{part}");
-        let mut arguments = vec!["auth", "can-i", verb, resource, who.as_str()];
+        let mut arguments = vec!["auth", "can-i", verb, who.as_str()];
+        arguments.extend(resource.split(' '));
         if !namespace.is_empty() {
             arguments.extend(["-n", namespace]);
         }
@@ -65,6 +66,9 @@ async fn accounts_may_not_do_more_than_their_programs() {
         let answer = cluster().kubectl(&arguments);
         assert!(answer.is_err(), "{part} may {verb} {resource}: {answer:?}");
     }
+    let who = format!("--as=system:serviceaccount:{NAMESPACE}:volcano-scheduler");
+    let answer = cluster().kubectl(&["auth", "can-i", "create", "pods", "--subresource=binding", &who]);
+    assert_eq!(answer.unwrap(), "yes\n", "the question is understood");
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ impl Scene {
         let (_, after) = said
             .split_once(&marker)
             .unwrap_or_else(|| panic!("{webhook}: {said}"));
-        assert_eq!(after.trim_end(), message.trim(), "{webhook}");
+        assert_eq!(after.trim_end(), message, "{webhook}");
     }
 
     async fn get(&self, api_version: &str, plural: &str, name: &str) -> Value {

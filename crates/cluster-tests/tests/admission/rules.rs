@@ -40,8 +40,8 @@ async fn jobs_are_filled_in_and_judged() {
          unable to find job queue: queue.scheduling.volcano.sh \"nowhere\" not found;",
     );
     bad = job("bad");
-    bad["spec"]["tasks"] = json!([]);
-    scene.refused(&bad, validate, "No task specified in job spec");
+    bad["spec"]["plugins"] = json!({"mpi": []});
+    scene.refused(&bad, validate, "The specified mpi master task was not found");
     bad = job("good");
     bad["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["image"] = json!("other");
     scene.refused(
@@ -189,7 +189,7 @@ async fn job_flows_cron_jobs_and_hyper_nodes_are_judged() {
     scene.refused(
         &cron("bad", "* * * * *", "Mars/Base"),
         validate,
-        "invalid timeZone",
+        " invalid timeZone",
     );
 
     let hyper = |pattern: &str| {
