@@ -25,6 +25,7 @@ const CLUSTER_TEST_FILES: &[&str] = &[
     "protobuf",
     "scheduler",
     "jobs",
+    "admission",
     "crash",
     "chaos",
 ];

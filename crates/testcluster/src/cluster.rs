@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::binaries::{Binaries, Program};
 use crate::components::Layout;
+use crate::kubeconfig;
 use crate::objects;
 use crate::process::{self, Remover, Supervised};
 
@@ -127,6 +128,17 @@ impl Cluster {
     /// Path of a kubeconfig for an administrator.
     pub fn kubeconfig_path(&self) -> PathBuf {
         self.layout.kubeconfig()
+    }
+
+    /// Writes a kubeconfig for somebody else: whoever the token is of. Its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn kubeconfig_of(&self, name: &str, token: &str) -> anyhow::Result<PathBuf> {
+        let path = self.data_directory().join(format!("kubeconfig-{name}"));
+        let text = kubeconfig::text(&self.url(), Some(&self.authority_path()), Some(token));
+        kubeconfig::write_secret(&path, &text)?;
+        Ok(path)
     }
 
     /// Address of the API server.

@@ -172,6 +172,7 @@ fn options(args: &WebhookManagerArgs) -> Result<Options, Failure> {
         },
         admission_conf: non_empty_path(&rules.admission_conf),
         healthz_address: endpoints
+            .health
             .enable_healthz
             .then(|| endpoints.health.healthz_address.clone()),
         graceful_shutdown: endpoints.graceful_shutdown_time,
