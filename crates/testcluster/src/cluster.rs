@@ -5,7 +5,8 @@ use std::fs::DirBuilder;
 use std::future::Future;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,8 +17,10 @@ use uuid::Uuid;
 
 use crate::binaries::{Binaries, Program};
 use crate::components::Layout;
+use crate::images::Image;
+use crate::nodes::{self, Nodes, Packages};
 use crate::objects;
-use crate::process::{self, Remover, Supervised};
+use crate::process::{self, Remover, Supervised, Supervisor};
 
 /// Variable that keeps the data and logs of clusters when it is set: for looking into a failed test.
 pub const KEEP_VARIABLE: &str = "VOLCANO_CLUSTER_KEEP";
@@ -43,6 +46,10 @@ pub struct Options {
     pub apiserver_arguments: Vec<String>,
     /// Further arguments of kube-controller-manager.
     pub controller_manager_arguments: Vec<String>,
+    /// How many real nodes there are: see [`crate::nodes`]. Without any, nodes are plain objects that tests make.
+    pub nodes: usize,
+    /// Images that the nodes have from the start.
+    pub images: Vec<Image>,
 }
 
 impl Default for Options {
@@ -52,6 +59,8 @@ impl Default for Options {
             data_directory: None,
             apiserver_arguments: Vec::new(),
             controller_manager_arguments: Vec::new(),
+            nodes: 0,
+            images: Vec::new(),
         }
     }
 }
@@ -62,12 +71,14 @@ pub struct Cluster {
     layout: Layout,
     binaries: Binaries,
     options: Options,
+    nodes: Option<Nodes>,
     processes: Mutex<Processes>,
 }
 
 /// Fields are dropped in this order: clients before servers, and the data last.
 #[derive(Debug)]
 struct Processes {
+    nodes: Supervisor,
     controller_manager: Option<Supervised>,
     api_server: Option<Supervised>,
     etcd: Supervised,
@@ -81,6 +92,10 @@ impl Cluster {
     /// When something cannot be built or does not start; the message has the end of the log.
     pub fn start(options: Options) -> anyhow::Result<Cluster> {
         let binaries = Binaries::locate()?;
+        if options.nodes > 0 {
+            nodes::prepare(Packages::from_environment())?;
+            binaries.ensure_all(&Program::NODES)?;
+        }
         binaries.ensure_all(&Program::CONTROL_PLANE)?;
         let mut tries = 1;
         loop {
@@ -100,11 +115,17 @@ impl Cluster {
                     .with_context(|| format!("creating {}", directory.display()))?;
                 (directory, None)
             }
-            None => temporary_directory()?,
+            None => temporary_directory(options.nodes > 0)?,
         };
-        let layout = Layout::create(&directory)?;
+        let mut supervisor = Supervisor::default();
+        let nodes = match options.nodes {
+            0 => None,
+            count => Some(Nodes::lay_out(&mut supervisor, &directory, count)?),
+        };
+        let layout = Layout::create(&directory, nodes.as_ref())?;
         let run = |program| run(binaries, &layout, program, &options);
         let processes = Processes {
+            nodes: supervisor,
             etcd: run(Program::Etcd)?,
             api_server: Some(run(Program::ApiServer)?),
             controller_manager: None,
@@ -114,12 +135,18 @@ impl Cluster {
             layout,
             binaries: binaries.clone(),
             options,
+            nodes,
             processes: Mutex::new(processes),
         };
         cluster.wait_until_ready()?;
         if cluster.options.controllers {
             // After the API server: it gives up on one that is not there.
             cluster.processes().controller_manager = Some(cluster.run(Program::ControllerManager)?);
+        }
+        if let Some(nodes) = &cluster.nodes {
+            let mut processes = cluster.processes();
+            let images = &cluster.options.images;
+            nodes.run(&mut processes.nodes, &cluster.binaries, &cluster.layout, images)?;
         }
         Ok(cluster)
     }
@@ -173,6 +200,20 @@ impl Cluster {
         blocking(|| async { objects::install_crds(&self.client()?, crds).await })?
     }
 
+    /// The real nodes, if there are any.
+    pub fn nodes(&self) -> Option<&Nodes> {
+        self.nodes.as_ref()
+    }
+
+    /// Makes an image that is not made yet, and loads it on all real nodes. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be made, or when a node does not take it.
+    pub fn load_image(&self, image: &Image) -> anyhow::Result<()> {
+        let nodes = self.nodes.as_ref().context("images are for real nodes")?;
+        nodes.load(std::slice::from_ref(image))
+    }
+
     /// Kills the API server, as a crash would; what was written stays in etcd.
     pub fn stop_apiserver(&self) {
         self.processes().api_server = None;
@@ -205,12 +246,28 @@ impl Cluster {
     /// # Errors
     /// When it cannot be built, or when it fails; the message has what it said.
     pub fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.kubectl_reading(arguments, "")
+    }
+
+    /// The same with a text on standard input: `apply -f -`.
+    ///
+    /// # Errors
+    /// When it cannot be built, or when it fails; the message has what it said.
+    pub fn kubectl_reading(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let program = self.binaries.ensure(Program::Kubectl)?;
-        let output = Command::new(program)
+        let mut child = Command::new(program)
             .args(self.layout.arguments(Program::Kubectl, &[]))
             .args(arguments)
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .context("starting kubectl")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read its input says so itself.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().context("waiting for kubectl")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!("kubectl {}: {}", arguments.join(" "), said.trim_end());
@@ -249,14 +306,14 @@ fn run(
     let extra: &[String] = match program {
         Program::ApiServer => &options.apiserver_arguments,
         Program::ControllerManager => &options.controller_manager_arguments,
-        Program::Etcd | Program::Kubectl => &[],
+        _ => &[],
     };
     let arguments = layout.arguments(program, extra);
     Supervised::start(&binaries.path(program), &arguments, &layout.log(program))
 }
 
 /// A new directory for its owner only, and what removes it again, unless it is to be kept.
-fn temporary_directory() -> anyhow::Result<(PathBuf, Option<Remover>)> {
+fn temporary_directory(with_nodes: bool) -> anyhow::Result<(PathBuf, Option<Remover>)> {
     let name = format!("volcano-testcluster-{}", Uuid::new_v4().simple());
     let directory = env::temp_dir().join(name);
     DirBuilder::new()
@@ -267,7 +324,8 @@ fn temporary_directory() -> anyhow::Result<(PathBuf, Option<Remover>)> {
     let remover = if keep {
         None
     } else {
-        Some(Remover::of(&directory)?)
+        let group = with_nodes.then(|| nodes::group(&directory));
+        Some(Remover::of(&directory, group.as_deref())?)
     };
     Ok((directory, remover))
 }
