@@ -14,6 +14,7 @@ const LEFT_BEHIND: &[&str] = &[
     "/api/v1/persistentvolumes",
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/scheduling.volcano.sh/v1beta1/queues",
+    "/apis/shard.volcano.sh/v1alpha1/nodeshards",
     "/apis/coordination.k8s.io/v1/namespaces/default/leases",
 ];
 const NAMESPACE_PREFIX: &str = "test-";

@@ -179,8 +179,11 @@ impl Plugins {
             .try_for_each(|p| p.pre_predicate(m, task))
     }
 
-    /// Why a class cannot go to a node as its description says: the first plugin with reasons.
+    /// Why a class cannot go to a node as its description says: whose it is, then the first plugin with reasons.
     pub fn filter_static(&self, m: &Model, class: &Class, node: NodeId) -> Reasons {
+        if m.nodes.tally(node).elsewhere && m.features.is_confined() {
+            return Reasons::from_elem(FitReason::OtherShard, 1);
+        }
         self.walk(Point::Predicate)
             .map(|p| p.filter_static(m, class, node))
             .find(|reasons| !reasons.is_empty())

@@ -8,6 +8,7 @@ use crate::plugin::EvictionKind;
 use crate::resource::Resource;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use volcano_api::shard::NodeShardStatus;
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,13 @@ pub enum Effect {
         /// What to do about `status.nominatedNodeName`.
         nominated: Nomination,
     },
+    /// Remove the queue-allocation gate of a pod: its queue has room for it.
+    OpenGate {
+        /// The task.
+        task: TaskId,
+    },
+    /// Write which nodes this scheduler uses, where several divide them.
+    ShardStatus(NodeShardStatus),
     /// Write what a queue uses.
     QueueStatus {
         /// The queue.

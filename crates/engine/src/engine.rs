@@ -5,10 +5,11 @@ use crate::close;
 use crate::config::SchedulerConf;
 use crate::dispatch::{Plugins, Unavailable};
 use crate::effect::{Cycle, Effect, Step};
-use crate::export::{self, Snapshot};
+use crate::export::{self, Snapshot, Underway};
 use crate::figures::{self, QueueFigures};
 use crate::ids::{JobId, TaskId};
 use crate::model::delta::Delta;
+use crate::model::features::Features;
 use crate::model::kind::Kind;
 use crate::model::{Model, SchedulerNames};
 use crate::placer::Placer;
@@ -45,9 +46,21 @@ impl Engine {
         )
     }
 
+    /// The same with flags and feature gates; before anything is applied.
+    #[must_use]
+    pub fn with_features(mut self, features: Features) -> Engine {
+        self.model.features = features;
+        self
+    }
+
     /// Takes a change of the cluster in.
     pub fn apply(&mut self, delta: Delta) {
         self.model.apply(delta);
+    }
+
+    /// Takes in what was decided when a snapshot was taken and its objects do not show; after the objects.
+    pub fn resume(&mut self, underway: &Underway) {
+        self.model.resume(underway);
     }
 
     /// Swaps the configuration. The cluster stays.
@@ -143,6 +156,7 @@ impl Engine {
         let figures = std::mem::take(&mut ssn.figures);
         drop(ssn);
         close::queue_status(model, &mut effects);
+        effects.extend(model.shard_status().map(Effect::ShardStatus));
         let evicted = effects.iter().filter_map(|effect| match effect {
             Effect::Evict { task, .. } => Some(*task),
             _ => None,

@@ -51,6 +51,8 @@ pub enum FitReason {
         /// What it says.
         message: Arc<str>,
     },
+    /// The node is another scheduler's.
+    OtherShard,
     /// A reason of a plugin, with its own text.
     Other(Arc<str>),
 }
@@ -81,6 +83,7 @@ impl FitReason {
                 format!("plugin {plugin} pre-predicates failed {message}")
             }
             FitReason::Other(text) => text.to_string(),
+            FitReason::OtherShard => messages::NODE_NOT_IN_SHARD.to_owned(),
             FitReason::PodNumber => messages::NODE_POD_NUMBER_EXCEEDED.to_owned(),
             FitReason::Unschedulable => messages::NODE_UNSCHEDULABLE.to_owned(),
             FitReason::NodeAffinity => messages::NODE_AFFINITY.to_owned(),

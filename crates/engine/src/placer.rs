@@ -45,11 +45,17 @@ pub struct Choice {
     pub idle: bool,
 }
 
-/// A verdict: fits into what is idle, fits into what will be, or the number of a set of reasons.
+/// A verdict: a group of nodes that fit, best group first, or the number of a set of reasons. Nodes that fit into what
+/// is idle go before those that fit into what will be, and of each the scheduler's own before those of others.
 type Verdict = u16;
 const IDLE: Verdict = 0;
-const FUTURE: Verdict = 1;
-const FIRST_REASON: Verdict = 2;
+const IDLE_ELSEWHERE: Verdict = 1;
+const FUTURE: Verdict = 2;
+const FIRST_REASON: Verdict = 4;
+/// Groups of nodes that fit.
+const GROUPS: usize = FIRST_REASON as usize;
+/// Bits that tell them apart.
+const GROUP_BITS: u32 = 2;
 const ABSENT: Verdict = u16::MAX;
 const UNKNOWN: Verdict = u16::MAX - 1;
 
@@ -94,8 +100,8 @@ type Entry = (u64, u32, u32);
 struct Norm {
     score: NormScore,
     raw: Vec<i64>,
-    /// Number of nodes by raw score: of those with room now, and of those with room once others have left.
-    feasible: [BTreeMap<i64, u32>; 2],
+    /// Number of nodes by raw score, in each group of nodes that fit.
+    feasible: [BTreeMap<i64, u32>; GROUPS],
     max_used: i64,
 }
 
@@ -104,16 +110,16 @@ fn rounded(score: f64) -> f64 {
     (score * 1e6).round() / 1e6
 }
 
-/// Scores as integers that compare alike, with room for the group bit.
-fn key_of(idle: bool, score: f64) -> u64 {
+/// Scores as integers that compare alike, below the bits of the group.
+fn key_of(group: Verdict, score: f64) -> u64 {
     let bits = rounded(score).to_bits();
     let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-    (u64::from(idle) << 63) | (ordered >> 1)
+    (u64::from(FIRST_REASON - 1 - group) << (64 - GROUP_BITS)) | (ordered >> GROUP_BITS)
 }
 
 /// The score in a key.
 fn score_of(key: u64) -> f64 {
-    let ordered = key << 1;
+    let ordered = key << GROUP_BITS;
     let bits = if ordered >> 63 == 1 {
         ordered & !(1 << 63)
     } else {
@@ -123,7 +129,7 @@ fn score_of(key: u64) -> f64 {
 }
 
 impl Norm {
-    /// The highest raw score among the nodes that are compared: those with room now, while there are any.
+    /// The highest raw score among the nodes that are compared: those of the best group that has any.
     fn max(&self) -> i64 {
         let compared = self.feasible.iter().find_map(BTreeMap::last_key_value);
         compared.map_or(0, |(&raw, _)| raw)
@@ -177,7 +183,8 @@ impl Placer {
         }
     }
 
-    /// The nodes that pass every filter that eviction could not cure, by name: where victims may be looked for.
+    /// The nodes that pass every filter that eviction could not cure, the scheduler's own first, by name: where victims
+    /// may be looked for.
     pub fn nodes_for_eviction(&mut self, m: &Model, plugins: &Plugins, task: TaskId) -> Vec<NodeId> {
         let class_id = m.task(task).class;
         let class = m.class(class_id);
@@ -192,7 +199,7 @@ impl Placer {
                 nodes.push(node);
             }
         }
-        nodes.sort_unstable_by_key(|&node| m.nodes.rank(node));
+        nodes.sort_unstable_by_key(|&node| (m.nodes.tally(node).elsewhere, m.nodes.rank(node)));
         nodes
     }
 
@@ -202,7 +209,13 @@ impl Placer {
         let related = plugins.relate(m, task);
         let scores = full_scores(m, plugins, m.task(task).class, &nodes, &related);
         let mut order: Vec<usize> = (0..nodes.len()).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a])); // Stable: equal scores stay in the order of names.
+        let elsewhere = |at: usize| m.nodes.tally(nodes[at]).elsewhere;
+        // Stable: equal scores stay in the order of names.
+        order.sort_by(|&a, &b| {
+            elsewhere(a)
+                .cmp(&elsewhere(b))
+                .then(scores[b].total_cmp(&scores[a]))
+        });
         order.into_iter().map(|at| nodes[at]).collect()
     }
 
@@ -442,7 +455,7 @@ impl ClassCache {
         self.assess(m, plugins, class_id, node);
         let after = self.slots[node.index()];
         // An entry that is too good stays: it is corrected when it comes to the top. Only a better one is needed now.
-        if after.verdict <= FUTURE && (before.verdict > FUTURE || after.key > before.key) {
+        if after.verdict < FIRST_REASON && (before.verdict >= FIRST_REASON || after.key > before.key) {
             self.heap.push((after.key, after.inverse_rank, node.0));
         }
     }
@@ -457,13 +470,13 @@ impl ClassCache {
             ABSENT
         };
         self.refile(at, before, verdict);
-        if verdict <= FUTURE {
+        if verdict < FIRST_REASON {
             let base = plugins.node_order(m, class, node);
             if let Some(kept) = self.base.get_mut(at) {
                 *kept = base;
             }
             let score = self.norms.iter().fold(base, |sum, norm| sum + norm.value(at));
-            self.slots[at].key = key_of(verdict == IDLE, score);
+            self.slots[at].key = key_of(verdict, score);
         }
     }
 
@@ -493,10 +506,9 @@ impl ClassCache {
             self.reason_code(usage)
         } else if let Some(dim) = short {
             self.reason_code(lacks(dim))
-        } else if fits_now(m, class, node) {
-            IDLE
         } else {
-            FUTURE
+            let group = if fits_now(m, class, node) { IDLE } else { FUTURE };
+            group + Verdict::from(m.nodes.tally(node).elsewhere)
         }
     }
 
@@ -568,12 +580,12 @@ impl ClassCache {
         let mut entries = std::mem::take(&mut self.heap).into_vec();
         entries.clear();
         for at in 0..self.slots.len() {
-            if self.slots[at].verdict > FUTURE {
+            if self.slots[at].verdict >= FIRST_REASON {
                 continue;
             }
             if let Some(&base) = self.base.get(at) {
                 let score = self.norms.iter().fold(base, |sum, norm| sum + norm.value(at));
-                self.slots[at].key = key_of(self.slots[at].verdict == IDLE, score);
+                self.slots[at].key = key_of(self.slots[at].verdict, score);
             }
             entries.push((
                 self.slots[at].key,
@@ -588,14 +600,14 @@ impl ClassCache {
     fn top(&mut self) -> Option<Choice> {
         while let Some(&(key, inverse_rank, node)) = self.heap.peek() {
             let slot = self.slots[node as usize];
-            if slot.verdict <= FUTURE && slot.key == key {
+            if slot.verdict < FIRST_REASON && slot.key == key {
                 return Some(Choice {
                     node: NodeId(node),
-                    idle: slot.verdict == IDLE,
+                    idle: slot.verdict <= IDLE_ELSEWHERE,
                 });
             }
             self.heap.pop();
-            if slot.verdict <= FUTURE && slot.key < key {
+            if slot.verdict < FIRST_REASON && slot.key < key {
                 self.heap.push((slot.key, inverse_rank, node));
             }
         }
@@ -642,7 +654,7 @@ impl ClassCache {
         related: &[Box<dyn Related + '_>],
     ) -> Result<Choice, Arc<FitError>> {
         let mut error = ErrorCount::default();
-        let (mut idle, mut future) = (Vec::new(), Vec::new());
+        let mut groups: [Vec<NodeId>; GROUPS] = Default::default();
         for &node in nodes {
             let verdict = self.slots[node.index()].verdict;
             if verdict == ABSENT {
@@ -657,9 +669,8 @@ impl ClassCache {
             }
             let refused = related.iter().map(|r| r.filter(m, node)).find(|r| !r.is_empty());
             match (verdict, refused) {
-                (IDLE, None) => idle.push(node),
-                (FUTURE, None) => future.push(node),
-                (IDLE | FUTURE, Some(reasons)) => error.add(&reasons, 1),
+                (..FIRST_REASON, None) => groups[usize::from(verdict)].push(node),
+                (..FIRST_REASON, Some(reasons)) => error.add(&reasons, 1),
                 (_, refused) => {
                     let mut reasons = self.reasons[usize::from(verdict - FIRST_REASON)].0.clone();
                     reasons.extend(refused.into_iter().flatten());
@@ -667,17 +678,13 @@ impl ClassCache {
                 }
             }
         }
-        let (group, in_idle) = if idle.is_empty() {
-            (future, false)
-        } else {
-            (idle, true)
+        let Some(at) = groups.iter().position(|group| !group.is_empty()) else {
+            return Err(Arc::new(error.finish()));
         };
+        let (group, in_idle) = (std::mem::take(&mut groups[at]), at <= usize::from(IDLE_ELSEWHERE));
         // Rules between pods reach beyond a node: while what was evicted in this cycle still runs anywhere, a place
         // that they allow is a place for later.
         let in_idle = in_idle && (related.is_empty() || m.evicted_now == 0);
-        if group.is_empty() {
-            return Err(Arc::new(error.finish()));
-        }
         let scores = self.scores(m, &group, related);
         let scored: Vec<(NodeId, f64)> = group.into_iter().zip(scores).collect();
         let best = plugins.best_node(m, task, &scored).or_else(|| {
@@ -731,17 +738,19 @@ mod tests {
     fn keys_order_as_groups_and_scores_do_and_give_the_score_back() {
         let scores = [-250.5, -0.000001, 0.0, 0.5, 99.999999, 100.0, 1234.5];
         for pair in scores.windows(2) {
-            assert!(key_of(true, pair[0]) < key_of(true, pair[1]), "{pair:?}");
+            assert!(key_of(IDLE, pair[0]) < key_of(IDLE, pair[1]), "{pair:?}");
         }
         for score in scores {
-            assert!(
-                key_of(false, 1e9) < key_of(true, score),
-                "room now goes before room later"
-            );
-            assert_eq!(
-                [score_of(key_of(true, score)), score_of(key_of(false, score))],
-                [score; 2]
-            );
+            for group in IDLE..FIRST_REASON {
+                assert_eq!(score_of(key_of(group, score)), score);
+                if group > IDLE {
+                    let better = key_of(group - 1, score);
+                    assert!(
+                        key_of(group, 1e9) < better,
+                        "room now goes before room later, own nodes before others"
+                    );
+                }
+            }
         }
     }
 }

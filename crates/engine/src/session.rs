@@ -157,6 +157,13 @@ impl<'a> Session<'a> {
         self.apply(task, to, Operation::Evict { kind, preemptor });
     }
 
+    /// Has the queue-allocation gate of a task removed: its queue has room for it, and sets that aside. It can be placed
+    /// once its object shows it.
+    pub fn open_gate(&mut self, task: TaskId) {
+        self.m.open_gate(task);
+        self.effects.push(Effect::OpenGate { task });
+    }
+
     /// Takes one eviction back, wherever it is in the log.
     pub fn spare(&mut self, task: TaskId) {
         let evicts = |e: &Entry| e.task == task && matches!(e.operation, Operation::Evict { .. });

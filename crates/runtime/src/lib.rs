@@ -9,6 +9,7 @@
 pub mod backoff;
 pub mod client;
 pub mod fence;
+pub mod gates;
 pub mod lease;
 pub mod logging;
 pub mod metrics;

@@ -85,7 +85,17 @@ impl Executor {
                 } => {
                     changes.extend(self.group_status(m, *job, *phase, conditions, *counters));
                 }
-                Effect::PodCondition { .. } | Effect::QueueStatus { .. } | Effect::GroupEvent { .. } => {}
+                Effect::OpenGate { task } => {
+                    let pod = self.pods.get(&m.task_key(*task)).cloned();
+                    changes.extend(pod.map(|mut pod| {
+                        pod.spec.scheduling_gates.clear();
+                        Delta::Pod(Box::new(pod))
+                    }));
+                }
+                Effect::PodCondition { .. }
+                | Effect::QueueStatus { .. }
+                | Effect::ShardStatus(_)
+                | Effect::GroupEvent { .. } => {}
             }
         }
         changes

@@ -1,6 +1,6 @@
-//! Which nodes and pods are a scheduler's: taints, labels, cordons, other schedulers, gates.
+//! Which nodes and pods are a scheduler's: taints, labels, cordons, other schedulers, gates, NodeShards.
 
-use crate::stage;
+use crate::{CAPACITY, stage};
 use serde_json::{Value, json};
 use volcano_cluster_tests::stage::Stage;
 use volcano_testcluster::objects::{self, Node, Pod};
@@ -173,4 +173,82 @@ async fn a_pod_waits_until_its_gates_are_gone() {
         )
         .await;
     stage.wait_bound("gated", 1).await;
+}
+
+/// What holds a pod back until its queue has room.
+const QUEUE_GATE: &str = "scheduling.volcano.sh/queue-allocation-gate";
+
+#[tokio::test]
+async fn the_gate_of_a_queue_opens_when_there_is_room() {
+    let stage = stage().await;
+    stage.node("n1", "4").await;
+    stage
+        .queue("narrow", 1, &json!({"capability": {"cpu": "1"}}))
+        .await;
+    let gated = |pod: Pod| {
+        let gates = json!([{ "name": QUEUE_GATE }]);
+        pod.cpu("1")
+            .annotation(QUEUE_GATE, "true")
+            .spec("schedulingGates", gates)
+    };
+    for name in ["first", "second"] {
+        let group = objects::pod_group(&stage.namespace, name, 1, "narrow");
+        stage.group(&group).await;
+        stage.members(name, 1, gated).await;
+    }
+    let conf = stage.file("scheduler.conf", CAPACITY).unwrap();
+    let conf = format!("--scheduler-conf={}", conf.display());
+    let gate = "--feature-gates=SchedulingGatesQueueAdmission=true";
+    let _scheduler = stage.scheduler(&[&conf, gate]).unwrap();
+    let bound = stage.wait_bound("", 1).await;
+    let waits = if bound.contains_key("first-0") {
+        "second"
+    } else {
+        "first"
+    };
+    let waiting = stage.pod_path(&format!("{waits}-0"));
+    let gates = &stage.get(&waiting).await["spec"]["schedulingGates"];
+    assert_eq!(gates[0]["name"], QUEUE_GATE, "the queue is full");
+    for pod in bound.keys() {
+        stage.remove(&stage.pod_path(pod)).await;
+    }
+    stage.wait_bound(waits, 1).await;
+}
+
+#[tokio::test]
+async fn schedulers_that_divide_the_nodes_keep_to_their_own() {
+    let stage = stage().await;
+    stage.node("n1", "4").await;
+    stage.node("n2", "4").await;
+    let shard = |name: &str, nodes: &[&str]| {
+        json!({
+            "apiVersion": "shard.volcano.sh/v1alpha1", "kind": "NodeShard",
+            "metadata": {"name": name}, "spec": {"nodesDesired": nodes},
+        })
+    };
+    let shards = "/apis/shard.volcano.sh/v1alpha1/nodeshards";
+    stage.create(shards, &shard("volcano", &["n2"])).await;
+    let _scheduler = stage.scheduler(&["--scheduler-sharding-mode=hard"]).unwrap();
+    stage.gang("own", 2, 2, "2").await;
+    let bound = stage.wait_bound("own", 2).await;
+    assert!(bound.values().all(|node| node == "n2"), "{bound:?}");
+    stage.gang("more", 1, 1, "2").await;
+    let told = stage.wait_told("more-0").await;
+    let message = told["message"].as_str().unwrap();
+    assert!(
+        message.contains("1 node isn't in scheduler node shard"),
+        "{message}"
+    );
+    let path = format!("{shards}/volcano");
+    let in_use = |nodes: Value| move |shard: &Value| shard["status"]["nodesInUse"] == nodes;
+    stage
+        .wait(&path, "it says what it uses", in_use(json!(["n2"])))
+        .await;
+    stage
+        .patch(&path, &json!({"spec": {"nodesDesired": ["n1", "n2"]}}))
+        .await;
+    assert_eq!(stage.wait_bound("more", 1).await["more-0"], "n1");
+    stage
+        .wait(&path, "it says what it uses", in_use(json!(["n1", "n2"])))
+        .await;
 }

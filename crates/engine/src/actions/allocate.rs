@@ -127,7 +127,7 @@ pub(super) fn needs_unavailable_topology(m: &Model, job: JobId) -> bool {
 pub(super) fn worksheet(ssn: &Session<'_>, job: JobId) -> Worksheet {
     let tasks = pending_tasks(ssn, job, |t| {
         let task = ssn.m.task(t);
-        !task.best_effort && task.gate != Gate::Foreign
+        (!task.best_effort || task.waits_for_queue()) && task.gate != Gate::Foreign
     });
     let mut parts: Vec<(u32, Vec<TaskId>)> = Vec::new();
     for task in tasks {
@@ -266,6 +266,9 @@ fn place_tasks(
         if let Err(reason) = may_use {
             ssn.report(job).queue_full = Some(reason);
             continue;
+        }
+        if ssn.m.task(task).waits_for_queue() {
+            ssn.open_gate(task);
         }
         if ssn.m.task(task).gated() {
             continue;

@@ -37,6 +37,7 @@ impl Serialize for Document<'_> {
             Delta::PodGroup(object) => own(&**object, object.metadata.creation_timestamp, to),
             Delta::Queue(object) => own(&**object, object.metadata.creation_timestamp, to),
             Delta::HyperNode(object) => object.serialize(to),
+            Delta::NodeShard(object) => object.serialize(to),
             Delta::Node(object) => write(kind, &**object, &[], to),
             Delta::PriorityClass(object) => write(kind, object, &[], to),
             Delta::Namespace(object) => write(kind, object, &[], to),

@@ -38,6 +38,16 @@ pub(super) fn hyper_nodes(m: &Model) -> impl Iterator<Item = Delta> + '_ {
     })
 }
 
+pub(super) fn node_shards(m: &Model) -> impl Iterator<Item = Delta> + '_ {
+    m.shards.objects().map(|object| {
+        let mut object = object.clone();
+        object.set_type();
+        object.metadata.annotations.remove(annotations::LAST_APPLIED);
+        object.metadata.extra.clear();
+        Delta::NodeShard(Box::new(object))
+    })
+}
+
 pub(super) fn after_nodes(m: &Model) -> impl Iterator<Item = Delta> + '_ {
     let cluster = &m.cluster;
     let storage_classes = cluster

@@ -2,14 +2,15 @@
 //! decisions.
 //!
 //! ```text
-//! Engine -> objects -> {"conf", "schedulerNames", "defaultQueue", "now", "complete", "objects"} -> volcano plan -f
+//! Engine -> objects -> {"conf", "schedulerNames", …, "objects", "underway"} -> volcano plan -f
 //! ```
 //!
 //! The objects show what the engine believes, not what an API server last said: a pod whose bind is on its way has its
 //! node, one whose eviction is on its way is being deleted, and PodGroups have the status that was decided. They hold
 //! what decisions depend on and nothing else; commands, environment values and the like never were in the model.
 //!
-//! **Invariant:** taken in by an empty engine with the same configuration, scheduler names and default queue, they make
+//! **Invariant:** taken in by an empty engine with the same configuration, scheduler names, features and default queue,
+//! and followed by what is [`Underway`], they make
 //! the next cycle decide the same. Not part of it are events about what users were told before, and that a bind is
 //! still on its way: such a pod counts as bound.
 
@@ -19,8 +20,10 @@ mod lookups;
 mod nodes;
 mod pods;
 mod queues;
+mod underway;
 
 pub use document::Document;
+pub use underway::Underway;
 
 use crate::model::delta::Delta;
 use crate::model::{Model, SchedulerNames};
@@ -38,6 +41,7 @@ pub fn objects(m: &Model) -> impl Iterator<Item = Delta> + '_ {
     lookups::before_nodes(m)
         .chain(queues::objects(m))
         .chain(lookups::hyper_nodes(m))
+        .chain(lookups::node_shards(m))
         .chain(nodes::objects(m))
         .chain(lookups::after_nodes(m))
         .chain(groups::objects(m))
@@ -62,13 +66,15 @@ impl<'a> Snapshot<'a> {
 impl Serialize for Snapshot<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let m = self.engine.model();
-        let mut map = serializer.serialize_struct("Snapshot", 6)?;
+        let mut map = serializer.serialize_struct("Snapshot", 8)?;
         map.serialize_field("conf", self.conf)?;
         map.serialize_field("schedulerNames", &names(m))?;
         map.serialize_field("defaultQueue", m.text(m.default_queue))?;
+        map.serialize_field("features", &m.features)?;
         map.serialize_field("now", &MicroTime(self.now))?;
         map.serialize_field("complete", &true)?;
         map.serialize_field("objects", &Objects(self.engine))?;
+        map.serialize_field("underway", &Underway::of(m))?;
         map.end()
     }
 }

@@ -127,6 +127,9 @@ fn said(m: &Model, task: &Task, labels: &Labels) -> Labels {
             said.insert(keys::TASK_SPEC.to_owned(), role.to_owned());
         }
     }
+    if task.asks_queue {
+        said.insert(annotations::QUEUE_ALLOCATION_GATE.to_owned(), "true".to_owned());
+    }
     if task::is_preemptable(&said, labels) != task.preemptable {
         said.insert(keys::PREEMPTABLE.to_owned(), task.preemptable.to_string());
     }

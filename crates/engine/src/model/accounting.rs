@@ -67,6 +67,13 @@ impl Model {
         }
     }
 
+    /// A task's queue has room for it: its gate is being removed.
+    pub(crate) fn open_gate(&mut self, id: TaskId) {
+        self.count(id, Side::OutOf);
+        self.tasks[id.index()].gate_opened = true;
+        self.count(id, Side::Into);
+    }
+
     /// Counts a new task into its job, queue and node.
     pub(super) fn enter(&mut self, id: TaskId) {
         if let Some(job) = self.task(id).job {
@@ -127,7 +134,7 @@ impl Model {
             sub_job,
             ..
         } = *task;
-        let on_node = task.node.is_some();
+        let (on_node, promised) = (task.node.is_some(), task.is_promised());
         let request = &self.classes.get(task.class).request;
         let job = &mut self.jobs[job_id.index()];
         let queue = job.group.is_some().then(|| &mut self.queues[job.queue.index()]);
@@ -139,17 +146,20 @@ impl Model {
                 Side::OutOf => counts.leave(status, best_effort, on_node),
             }
         }
-        let (mut charged, mut pending) = (None, None);
+        let (mut charged, mut pending, mut reserved) = (None, None, None);
         if let Some(queue) = queue {
             self.usage_stale = true;
             (charged, pending) = (Some(&mut queue.charged), Some(&mut queue.pending));
+            reserved = Some(&mut queue.reserved);
         }
         let sums = [
             (status.is_allocated(), Some(&mut job.allocated)),
             (status.is_charged(), Some(&mut job.charged)),
             (status == Status::Pending, Some(&mut job.pending)),
+            (promised, Some(&mut job.reserved)),
             (status.is_charged(), charged),
             (status == Status::Pending, pending),
+            (promised, reserved),
         ];
         for (applies, sum) in sums {
             let Some(sum) = sum.filter(|_| applies) else {

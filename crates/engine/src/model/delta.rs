@@ -6,6 +6,7 @@ use crate::ids::{JobId, Sym};
 use std::collections::BTreeMap;
 use volcano_api::core::{self, Labels, Pod};
 use volcano_api::scheduling::{self, PodGroup};
+use volcano_api::shard::NodeShard;
 use volcano_api::topology::HyperNode;
 
 /// A change of the cluster: an object as it is now, or the name of one that is gone.
@@ -67,6 +68,10 @@ pub enum Delta {
     },
     HyperNode(Box<HyperNode>),
     HyperNodeGone {
+        name: String,
+    },
+    NodeShard(Box<NodeShard>),
+    NodeShardGone {
         name: String,
     },
     /// The executor could not bind a pod: it waits again. An answer about an incarnation of the name that is no
@@ -135,6 +140,8 @@ impl Model {
                 self.cluster.hyper_nodes_stale |= changed;
                 self.news |= changed;
             }
+            Delta::NodeShard(shard) => self.set_shard(*shard),
+            Delta::NodeShardGone { name } => self.remove_shard(&name),
             Delta::ResourceQuota(quota) => {
                 let key = self.object_key(&quota.metadata);
                 self.news |= put(&mut self.cluster.quotas, key, *quota);

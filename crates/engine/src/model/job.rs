@@ -45,6 +45,8 @@ pub struct Job {
     pub pending: Resource,
     /// Requests of gated tasks, those that only wait for the queue-allocation gate excepted.
     pub gated: Resource,
+    /// Requests of pending tasks that were let through the queue-allocation gate.
+    pub reserved: Resource,
     /// Its part of the queue's `inqueue` sum.
     pub inqueue: Resource,
     /// Its part of the queue's `elastic` sum.

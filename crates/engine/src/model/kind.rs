@@ -28,16 +28,18 @@ pub enum Kind {
     ResourceQuota,
     DisruptionBudget,
     HyperNode,
+    NodeShard,
 }
 
 impl Kind {
     /// Every kind, each after those that it refers to: the order in which objects enter an empty model, so that
     /// nothing is computed twice.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 14] = [
         Kind::PriorityClass,
         Kind::Namespace,
         Kind::Queue,
         Kind::HyperNode,
+        Kind::NodeShard,
         Kind::Node,
         Kind::StorageClass,
         Kind::Volume,
@@ -65,6 +67,7 @@ impl Kind {
             Kind::ResourceQuota => "ResourceQuota",
             Kind::DisruptionBudget => "PodDisruptionBudget",
             Kind::HyperNode => kinds::HYPER_NODE.kind,
+            Kind::NodeShard => kinds::NODE_SHARD.kind,
         }
     }
 
@@ -79,6 +82,7 @@ impl Kind {
             Kind::PriorityClass => ("scheduling.k8s.io", "v1"),
             Kind::PodGroup | Kind::Queue => (kinds::SCHEDULING, kinds::V1BETA1),
             Kind::HyperNode => (kinds::TOPOLOGY, kinds::V1ALPHA1),
+            Kind::NodeShard => (kinds::NODE_SHARD.group, kinds::NODE_SHARD.version),
         }
     }
 
@@ -124,6 +128,7 @@ impl Delta {
             Kind::ResourceQuota => Delta::ResourceQuotaGone { namespace, name },
             Kind::DisruptionBudget => Delta::DisruptionBudgetGone { namespace, name },
             Kind::HyperNode => Delta::HyperNodeGone { name },
+            Kind::NodeShard => Delta::NodeShardGone { name },
         }
     }
 
@@ -144,6 +149,7 @@ impl Delta {
             Delta::ResourceQuota(o) => (Kind::ResourceQuota, &o.metadata.namespace, &o.metadata.name),
             Delta::DisruptionBudget(o) => (Kind::DisruptionBudget, &o.metadata.namespace, &o.metadata.name),
             Delta::HyperNode(o) => (Kind::HyperNode, "", &o.metadata.name),
+            Delta::NodeShard(o) => (Kind::NodeShard, "", &o.metadata.name),
             _ => return None,
         })
     }
@@ -199,6 +205,7 @@ impl Model {
             Kind::Volume => cluster.volumes.keys().map(|name| bare(name)).collect(),
             Kind::StorageClass => cluster.storage_classes.keys().map(|name| bare(name)).collect(),
             Kind::HyperNode => cluster.hyper_nodes.keys().map(|name| bare(name)).collect(),
+            Kind::NodeShard => self.shards.names().map(bare).collect(),
             Kind::Claim => cluster
                 .claims
                 .keys()
@@ -262,6 +269,7 @@ mod tests {
             Kind::ResourceQuota => Delta::ResourceQuota(read(value)),
             Kind::DisruptionBudget => Delta::DisruptionBudget(read(value)),
             Kind::HyperNode => Delta::HyperNode(read(value)),
+            Kind::NodeShard => Delta::NodeShard(read(value)),
         }
     }
 

@@ -14,12 +14,14 @@ pub mod accounting;
 pub mod class;
 pub mod cluster;
 pub mod delta;
+pub mod features;
 pub mod hypernode;
 mod intake;
 pub mod job;
 pub mod kind;
 pub mod node;
 pub mod queue;
+pub mod shard;
 pub mod status;
 pub mod task;
 
@@ -29,11 +31,13 @@ use crate::relations::Relations;
 use crate::resource::{CPU, Dims, MEMORY, Resource};
 use class::{Class, Classes};
 use cluster::Cluster;
+use features::Features;
 use hypernode::HyperTree;
 use job::Job;
 use node::Nodes;
 use queue::Queue;
 use rustc_hash::FxHashMap;
+use shard::Shards;
 use std::collections::BTreeSet;
 use task::Task;
 
@@ -60,6 +64,10 @@ pub struct Model {
     pub cluster: Cluster,
     /// The tree of network domains, as of the last cycle's opening.
     pub hyper_nodes: HyperTree,
+    /// Which nodes are this scheduler's where several divide them.
+    pub shards: Shards,
+    /// Flags and feature gates; set before anything is applied.
+    pub features: Features,
     /// Whose pods are scheduled here.
     pub scheduler_names: SchedulerNames,
     /// The queue of PodGroups that name none.
@@ -110,6 +118,8 @@ impl Model {
             relations: Relations::default(),
             cluster: Cluster::default(),
             hyper_nodes: HyperTree::default(),
+            shards: Shards::default(),
+            features: Features::default(),
             scheduler_names,
             default_queue,
             task_by_key: FxHashMap::default(),

@@ -55,6 +55,8 @@ pub struct Tally {
     pub present: bool,
     /// Pods as filters count them: on it or coming, less those evicted in this cycle.
     pub pods: i64,
+    /// Several schedulers divide the nodes, and it is not this one's.
+    pub elsewhere: bool,
     /// Tasks on it that were evicted in the running cycle.
     pub evicted_now: u32,
     /// Their milli-cores, pods without a request counted as 100.

@@ -41,6 +41,8 @@ pub struct Queue {
     pub charged: Resource,
     /// Requests of pending tasks.
     pub pending: Resource,
+    /// Requests of pending tasks that were let through the queue-allocation gate: set aside for them.
+    pub reserved: Resource,
     /// What admitted jobs have yet to allocate of their minimum, as of the last cycle's opening.
     pub inqueue: Resource,
     /// What jobs hold beyond their minimum, as of the last cycle's opening.
@@ -97,6 +99,7 @@ impl Queue {
             jobs: 0,
             charged: Resource::default(),
             pending: Resource::default(),
+            reserved: Resource::default(),
             inqueue: Resource::default(),
             elastic: Resource::default(),
             allocated_written: None,

@@ -64,6 +64,10 @@ pub struct Task {
     pub best_effort: bool,
     /// Scheduling gates.
     pub gate: Gate,
+    /// It asked to be held back by the queue-allocation gate until its queue has room, and that feature is on.
+    pub asks_queue: bool,
+    /// Its queue has room for it: the queue-allocation gate is being removed.
+    pub gate_opened: bool,
     /// When it started, microseconds since 1970.
     pub started: Option<i64>,
     /// The `PodScheduled` condition that the API server has or is about to have, reason and message: read at first sight,
@@ -87,6 +91,16 @@ impl Task {
     /// Held back by a scheduling gate.
     pub fn gated(&self) -> bool {
         self.gate != Gate::None
+    }
+
+    /// The queue-allocation gate is to be removed once the queue has room.
+    pub fn waits_for_queue(&self) -> bool {
+        self.gate == Gate::QueueAllocation && self.asks_queue && !self.gate_opened
+    }
+
+    /// Its queue has let it through the gate: what it requests is set aside for it until it is placed.
+    pub fn is_promised(&self) -> bool {
+        self.asks_queue && self.status == Status::Pending && (!self.gated() || self.gate_opened)
     }
 }
 

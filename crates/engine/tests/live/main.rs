@@ -1,7 +1,8 @@
 //! What a process around the engine relies on: that its own writes coming back change nothing, that it can tell when a
-//! cycle is worth while, and the figures that it publishes.
+//! cycle is worth while, the figures that it publishes, and the features that it sets.
 
 mod echoes;
+mod features;
 mod figures;
 mod news;
 

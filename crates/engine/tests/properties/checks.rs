@@ -78,6 +78,8 @@ impl Decisions {
                     let amounts = m.dims.quantities(allocated);
                     decisions.writes.push(format!("{name}: {amounts:?} {removed:?}"));
                 }
+                Effect::OpenGate { task } => decisions.writes.push(format!("{}: open", pod(*task))),
+                Effect::ShardStatus(status) => decisions.writes.push(format!("{status:?}")),
                 Effect::GroupEvent {
                     job: of,
                     reason,

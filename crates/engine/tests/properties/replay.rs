@@ -66,6 +66,7 @@ fn written_and_read(object: &Delta) -> Delta {
         Kind::ResourceQuota => Delta::ResourceQuota(read(value)),
         Kind::DisruptionBudget => Delta::DisruptionBudget(read(value)),
         Kind::HyperNode => Delta::HyperNode(read(value)),
+        Kind::NodeShard => Delta::NodeShard(read(value)),
     }
 }
 

@@ -14,6 +14,7 @@ use volcano_engine::dispatch::Unavailable;
 use volcano_engine::effect::{Cycle, Step};
 use volcano_engine::model::SchedulerNames;
 use volcano_engine::model::delta::Delta;
+use volcano_engine::model::features::Features;
 use volcano_engine::model::kind::Kind;
 
 /// The cluster as far as it is known.
@@ -32,9 +33,11 @@ impl Cluster {
         conf: SchedulerConf,
         names: SchedulerNames,
         default_queue: &str,
+        features: Features,
         kinds: impl IntoIterator<Item = Kind>,
     ) -> (Self, Vec<Unavailable>) {
         let (engine, unavailable) = Engine::new(conf, names, default_queue);
+        let engine = engine.with_features(features);
         let missing = kinds.into_iter().collect();
         (Cluster { engine, missing }, unavailable)
     }
@@ -105,7 +108,8 @@ mod tests {
     fn cluster() -> Cluster {
         let conf = SchedulerConf::parse("actions: allocate", catalog::PLANNED_PLUGINS, catalog::ACTIONS);
         let names = SchedulerNames::Only(vec!["volcano".to_owned()]);
-        Cluster::new(conf.unwrap(), names, "default", [Kind::Node, Kind::Pod]).0
+        let features = Features::default();
+        Cluster::new(conf.unwrap(), names, "default", features, [Kind::Node, Kind::Pod]).0
     }
 
     fn node(name: &str) -> Delta {

@@ -102,6 +102,7 @@ impl Core {
             conf,
             SchedulerNames::Only(options.scheduler_names.clone()),
             &options.default_queue,
+            options.features.clone(),
             super::feeds::kinds(options),
         );
         tell_unavailable(&unavailable);

@@ -1,8 +1,8 @@
 //! The watches of the scheduler: one per kind, all into one channel.
 
-use super::gates;
 use super::options::Options;
 use crate::client::Client;
+use crate::gates;
 use crate::metrics::Metrics;
 use crate::watch::kinds::Object;
 use crate::watch::{Feed, watch};
@@ -13,6 +13,7 @@ use volcano_api::core::{
     PriorityClass, ResourceQuota, StorageClass,
 };
 use volcano_api::scheduling::{PodGroup, Queue};
+use volcano_api::shard::NodeShard;
 use volcano_api::topology::HyperNode;
 use volcano_engine::model::kind::Kind;
 
@@ -39,6 +40,9 @@ macro_rules! each_kind {
         }
         if $options.feature_gates.enabled(gates::PDB_SUPPORT) {
             $with!(PodDisruptionBudget);
+        }
+        if $options.features.sharding.is_some() {
+            $with!(NodeShard);
         }
     }};
 }

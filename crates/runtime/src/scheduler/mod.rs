@@ -8,7 +8,6 @@
 pub mod cluster;
 pub mod core;
 mod feeds;
-pub mod gates;
 pub mod options;
 mod orders;
 mod pace;

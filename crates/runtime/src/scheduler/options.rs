@@ -1,9 +1,10 @@
 //! What the scheduler is told on its command line, checked and typed.
 
-use super::gates::FeatureGates;
+use crate::gates::FeatureGates;
 use crate::{client, lease, logging, serve};
 use std::path::PathBuf;
 use std::time::Duration;
+use volcano_engine::model::features::Features;
 
 /// Everything that the command line decides.
 #[derive(Clone, Debug)]
@@ -24,12 +25,10 @@ pub struct Options {
     pub priority_class: bool,
     /// Whether CSIDrivers and CSIStorageCapacities are watched.
     pub csi_storage: bool,
-    /// CSI drivers whose volumes do not count as attached, those of the command line only.
-    pub ignored_provisioners: Vec<String>,
     /// `key:value` items; nodes with any of the labels are ours. All nodes without an item.
     pub node_selector: Vec<String>,
-    /// Which part of the nodes is ours when several schedulers divide them.
-    pub sharding: Sharding,
+    /// What decisions depend on besides the configuration.
+    pub features: Features,
     /// Feature gates.
     pub feature_gates: FeatureGates,
     /// How long to wait at the start until everything that was listed is taken in; zero for not at all.
@@ -60,25 +59,4 @@ impl Options {
             _ => volcano_api::names::SCHEDULER,
         }
     }
-}
-
-/// How nodes are divided between schedulers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sharding {
-    /// Whether they are.
-    pub mode: ShardingMode,
-    /// Name of this scheduler's `NodeShard`.
-    pub name: String,
-}
-
-/// What a `NodeShard` means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ShardingMode {
-    /// Nothing: all nodes are everybody's.
-    #[default]
-    None,
-    /// Nodes of others are out of reach.
-    Hard,
-    /// Own nodes are preferred.
-    Soft,
 }

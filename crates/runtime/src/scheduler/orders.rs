@@ -3,13 +3,14 @@
 use super::statuses::Statuses;
 use crate::writes::order::{
     ClaimRef, Event, Eviction, GangBind, GroupStatus, ObjectRef, Order, PodBind, PodCondition, PodRef,
-    QueueStatus, VolumeStep,
+    QueueStatus, ShardStatus, VolumeStep,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use volcano_api::meta::ConditionStatus;
 use volcano_api::names::{events, kinds};
 use volcano_api::scheduling::{PodGroupCondition, PodGroupPhase, PodGroupStatus};
+use volcano_api::shard::NodeShardStatus;
 use volcano_api::time::Time;
 use volcano_engine::Engine;
 use volcano_engine::effect::{Effect, Nomination};
@@ -63,6 +64,8 @@ pub fn orders(engine: &Engine, effects: &[Effect], statuses: &mut Statuses) -> V
                 allocated,
                 removed,
             } => orders.push(queue_status(m, *queue, allocated, removed)),
+            Effect::OpenGate { task } => orders.push(Order::OpenGate(pod(m, *task))),
+            Effect::ShardStatus(status) => orders.extend(shard_status(m, status)),
             Effect::GroupEvent {
                 job,
                 warning,
@@ -72,6 +75,16 @@ pub fn orders(engine: &Engine, effects: &[Effect], statuses: &mut Statuses) -> V
         }
     }
     orders
+}
+
+fn shard_status(m: &Model, status: &NodeShardStatus) -> Option<Order> {
+    let sharding = m.features.sharding.as_ref()?;
+    Some(Order::ShardStatus(ShardStatus {
+        name: sharding.name.as_str().into(),
+        in_use: status.nodes_in_use.clone(),
+        to_add: status.nodes_to_add.clone(),
+        to_remove: status.nodes_to_remove.clone(),
+    }))
 }
 
 /// One incarnation of a pod.

@@ -6,7 +6,7 @@
 //! ```
 
 use super::core::{Control, Core, End, Inputs};
-use super::options::{Options, ShardingMode};
+use super::options::Options;
 use super::shared::Shared;
 use super::{feeds, queues, signals};
 use crate::client::{Client, ConnectError};
@@ -53,13 +53,6 @@ pub async fn run(options: Options) -> Result<(), RunError> {
             flag = unused.flag,
             reason = unused.reason,
             "the flag has no effect"
-        );
-    }
-    if options.sharding.mode != ShardingMode::None {
-        let reason = "NodeShards are not read yet: every node is used";
-        warn!(
-            flag = "--scheduler-sharding-mode",
-            reason, "the flag has no effect"
         );
     }
     if let Some(election) = &options.leader_election {

@@ -9,6 +9,7 @@ use volcano_api::core::{
 use volcano_api::names::kinds;
 use volcano_api::protobuf::{self, Tables};
 use volcano_api::scheduling::{PodGroup, Queue};
+use volcano_api::shard::NodeShard;
 use volcano_api::topology::HyperNode;
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
@@ -72,4 +73,5 @@ watched! {
     PodGroup: PodGroup = kinds::SCHEDULING, "v1beta1", "podgroups" => |object| Delta::PodGroup(Box::new(object));
     Queue: Queue = kinds::SCHEDULING, "v1beta1", "queues" => |object| Delta::Queue(Box::new(object));
     HyperNode: HyperNode = kinds::TOPOLOGY, "v1alpha1", "hypernodes", optional true => |object| Delta::HyperNode(Box::new(object));
+    NodeShard: NodeShard = kinds::NODE_SHARD.group, "v1alpha1", "nodeshards" => |object| Delta::NodeShard(Box::new(object));
 }

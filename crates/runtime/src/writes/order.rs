@@ -48,6 +48,10 @@ pub enum Order {
     PodCondition(PodCondition),
     /// Write what a queue uses; a newer one replaces it while it waits.
     QueueStatus(QueueStatus),
+    /// Remove the queue-allocation gate of a pod.
+    OpenGate(PodRef),
+    /// Write which nodes this scheduler uses; a newer one replaces it while it waits.
+    ShardStatus(ShardStatus),
     /// Tell users.
     Event(Event),
 }
@@ -144,6 +148,19 @@ pub struct QueueStatus {
     pub name: Arc<str>,
     /// Amounts by resource name.
     pub allocated: Value,
+}
+
+/// Nodes of a scheduler, where several divide them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ShardStatus {
+    /// Its NodeShard.
+    pub name: Arc<str>,
+    /// Nodes that it uses.
+    pub in_use: Vec<String>,
+    /// Nodes that it waits for.
+    pub to_add: Vec<String>,
+    /// Nodes that it is to give up.
+    pub to_remove: Vec<String>,
 }
 
 /// What an event is about.

@@ -14,7 +14,7 @@ use super::evict::{Ended, Evictions};
 use super::gang::{Gangs, Note, Times};
 use super::order::{
     Event, Eviction, GangBind, GroupStatus, JobKey, ObjectRef, Order, Outcome, PodCondition, PodRef,
-    QueueStatus,
+    QueueStatus, ShardStatus,
 };
 use super::pace::Pace;
 use super::status::{AFTER_BINDS, Statuses};
@@ -32,7 +32,7 @@ const EVENTS_SHARE: usize = 64;
 const KEPT_FREE: usize = 4;
 
 const URGENT: [Kind; 3] = [Kind::Step, Kind::Evict, Kind::Bind];
-const STATUSES: [Kind; 3] = [Kind::Group, Kind::Condition, Kind::Queue];
+const STATUSES: [Kind; 5] = [Kind::Group, Kind::Condition, Kind::Queue, Kind::Shard, Kind::Gate];
 
 /// Everything that waits to be written, and what is known of what is being written.
 pub struct Queue {
@@ -42,6 +42,8 @@ pub struct Queue {
     groups: Statuses<GroupStatus>,
     conditions: Statuses<PodCondition>,
     queues: Statuses<QueueStatus>,
+    shards: Statuses<ShardStatus>,
+    gates: Statuses<PodRef>,
     events: Events,
     flying: [usize; Kind::COUNT],
     pace: [Pace; Kind::COUNT],
@@ -66,6 +68,8 @@ impl Queue {
             groups: Statuses::default(),
             conditions: Statuses::default(),
             queues: Statuses::default(),
+            shards: Statuses::default(),
+            gates: Statuses::default(),
             events: Events::new(settings.event_qps),
             flying: [0; Kind::COUNT],
             pace: std::array::from_fn(|_| Pace::new(lanes)),
@@ -103,6 +107,8 @@ impl Queue {
                 }
             }
             Order::QueueStatus(status) => self.queues.order(&status.name.clone(), status, now),
+            Order::ShardStatus(status) => self.shards.order(&status.name.clone(), status, now),
+            Order::OpenGate(pod) => self.gates.order(&pod.uid.clone(), pod, now),
             Order::Event(event) => self.events.order(event, now),
         }
         self.take_notes(now);
@@ -147,6 +153,8 @@ impl Queue {
         self.groups.clear();
         self.conditions.clear();
         self.queues.clear();
+        self.shards.clear();
+        self.gates.clear();
         self.events.clear();
     }
 
@@ -157,6 +165,8 @@ impl Queue {
         self.groups.rush(now);
         self.conditions.rush(now);
         self.queues.rush(now);
+        self.shards.rush(now);
+        self.gates.rush(now);
         self.take_notes(now);
     }
 
@@ -246,7 +256,9 @@ impl Queue {
             let next = match kind {
                 Kind::Group => self.next_group(now),
                 Kind::Condition => self.next_condition(now),
-                _ => self.next_queue(now),
+                Kind::Queue => self.next_queue(now),
+                Kind::Shard => self.next_shard(now),
+                _ => self.next_gate(now),
             };
             if next.is_some() {
                 self.turns[1] = turn + 1;
@@ -295,6 +307,18 @@ impl Queue {
         Some((Ticket::Queue(name), Work::Queue(value)))
     }
 
+    fn next_shard(&mut self, now: Instant) -> Option<(Ticket, Work)> {
+        let name = self.shards.first(now)?;
+        let value = self.shards.take(&name)?;
+        Some((Ticket::Shard(name), Work::Shard(value)))
+    }
+
+    fn next_gate(&mut self, now: Instant) -> Option<(Ticket, Work)> {
+        let uid = self.gates.first(now)?;
+        let pod = self.gates.take(&uid)?;
+        Some((Ticket::Gate(uid), Work::OpenGate(pod)))
+    }
+
     /// What came of a write.
     pub fn answered(&mut self, ticket: Ticket, answer: Answer, now: Instant) {
         let kind = ticket.kind() as usize;
@@ -326,6 +350,12 @@ impl Queue {
             }
             Ticket::Queue(name) => {
                 self.queues.answered(&name, &answer, now);
+            }
+            Ticket::Shard(name) => {
+                self.shards.answered(&name, &answer, now);
+            }
+            Ticket::Gate(uid) => {
+                self.gates.answered(&uid, &answer, now);
             }
             Ticket::Event(key) => self.events.answered(key, &answer),
         }
@@ -418,6 +448,8 @@ impl Queue {
             self.groups.due(),
             self.conditions.due(),
             self.queues.due(),
+            self.shards.due(),
+            self.gates.due(),
         ];
         let pauses = self.pace.iter().map(|pace| pace.due(now));
         let times = times.into_iter().map(|due| due.filter(|due| *due > now));
@@ -431,13 +463,15 @@ impl Queue {
     }
 
     /// How much waits or is under way, by kind as in metrics.
-    pub fn waiting(&self) -> [(&'static str, usize); 6] {
+    pub fn waiting(&self) -> [(&'static str, usize); 8] {
         [
             ("bind", self.gangs.len()),
             ("evict", self.evictions.len()),
             ("podgroup", self.groups.len()),
             ("pod-status", self.conditions.len()),
             ("queue-status", self.queues.len()),
+            ("shard-status", self.shards.len()),
+            ("pod", self.gates.len()),
             ("event", self.events.len()),
         ]
     }

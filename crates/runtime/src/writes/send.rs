@@ -47,6 +47,8 @@ impl Sender {
             Work::Group(status) => self.group(&status).await,
             Work::Condition { value, first } => self.condition(&value, first).await,
             Work::Queue(status) => self.queue(&status).await,
+            Work::Shard(status) => self.shard(&status).await,
+            Work::OpenGate(pod) => self.open_gate(&pod).await,
             Work::Event(write) => self.event(&write).await,
         }
     }

@@ -1,4 +1,4 @@
-//! Statuses that wait to be written: of PodGroups, pods and queues.
+//! Statuses that wait to be written: of PodGroups, pods, queues and NodeShards; and gates of pods.
 //!
 //! Only the latest value of an object is kept, and each kind has a rule for how soon it may follow the last one:
 //!
@@ -6,12 +6,13 @@
 //! |---|---|
 //! | PodGroup | not while its binds are under way, as they bring the final status anyway: that saves a write per gang; the same phase again after a second |
 //! | pod | the first after a moment; the same reason again after a few seconds: messages with numbers in them change all the time |
-//! | queue | once a second |
+//! | queue, NodeShard | once a second |
+//! | gate of a pod | at once |
 //!
 //! A value that equals the last one is written again only after a few seconds. It is ordered when somebody else has
 //! changed the object since, so it must be written in the end, and the API server stores no change where there is none.
 
-use super::order::{GroupStatus, JobKey, PodCondition, QueueStatus};
+use super::order::{GroupStatus, JobKey, PodCondition, PodRef, QueueStatus, ShardStatus};
 use super::recent::Recent;
 use super::slots::Slots;
 use super::work::Answer;
@@ -147,6 +148,27 @@ impl Status for QueueStatus {
             }
         }
     }
+}
+
+impl Status for ShardStatus {
+    const INTERVAL: Duration = QUEUE_INTERVAL;
+
+    fn hash_value(&self, hasher: &mut FxHasher) {
+        self.hash(hasher);
+    }
+
+    fn hash_reason(&self, _hasher: &mut FxHasher) {}
+}
+
+/// That a pod is to lose its gate: there is nothing to differ in.
+impl Status for PodRef {
+    const INTERVAL: Duration = REPEAT;
+
+    fn hash_value(&self, hasher: &mut FxHasher) {
+        self.hash(hasher);
+    }
+
+    fn hash_reason(&self, _hasher: &mut FxHasher) {}
 }
 
 impl<V: Status> Statuses<V> {

@@ -1,7 +1,7 @@
 //! What the queue hands out to be sent, and what came of it.
 
 use super::events::EventWrite;
-use super::order::{GroupStatus, JobKey, PodCondition, PodRef, QueueStatus, VolumeStep};
+use super::order::{GroupStatus, JobKey, PodCondition, PodRef, QueueStatus, ShardStatus, VolumeStep};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,10 @@ pub enum Work {
     Condition { value: Arc<PodCondition>, first: bool },
     /// Write what a queue uses.
     Queue(Arc<QueueStatus>),
+    /// Write which nodes this scheduler uses.
+    Shard(Arc<ShardStatus>),
+    /// Remove the queue-allocation gate of a pod.
+    OpenGate(Arc<PodRef>),
     /// Write an event.
     Event(EventWrite),
 }
@@ -42,6 +46,8 @@ pub enum Ticket {
     Group(JobKey),
     Condition(Uid),
     Queue(Arc<str>),
+    Shard(Arc<str>),
+    Gate(Uid),
     Event(u64),
 }
 
@@ -54,11 +60,13 @@ pub enum Kind {
     Group,
     Condition,
     Queue,
+    Shard,
+    Gate,
     Event,
 }
 
 impl Kind {
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 9;
 }
 
 impl Ticket {
@@ -70,6 +78,8 @@ impl Ticket {
             Ticket::Group(_) => Kind::Group,
             Ticket::Condition(_) => Kind::Condition,
             Ticket::Queue(_) => Kind::Queue,
+            Ticket::Shard(_) => Kind::Shard,
+            Ticket::Gate(_) => Kind::Gate,
             Ticket::Event(_) => Kind::Event,
         }
     }

@@ -433,7 +433,10 @@ impl World {
                     allocated,
                     removed,
                 } => self.write_queue(*queue, allocated, removed)?,
-                Effect::GroupEvent { .. } => {}
+                Effect::OpenGate { task } => {
+                    self.write_pod(*task, |pod| pod["spec"]["schedulingGates"] = json!([]))?;
+                }
+                Effect::ShardStatus(_) | Effect::GroupEvent { .. } => {}
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use clap::Command;
 use std::ffi::OsString;
 use std::time::Duration;
 use volcano_api::time::GoDuration;
-use volcano_runtime::scheduler::gates;
+use volcano_runtime::gates;
 
 /// Flags whose value has this name may stand alone, and take a value only after `=`.
 pub const BOOL: &str = "BOOL";

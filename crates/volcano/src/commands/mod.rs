@@ -1,6 +1,7 @@
 //! The subcommands, one file each: reads the arguments, does the work through the libraries, prints.
 
 pub mod crds;
+mod flags;
 pub(crate) mod go_flags;
 mod klog;
 pub mod plan;

@@ -8,6 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use volcano_api::time::Time;
+use volcano_engine::export::Underway;
+use volcano_engine::model::features::Features;
 
 /// Lists within lists; nobody writes more than one.
 const MAX_LIST_DEPTH: usize = 8;
@@ -37,10 +39,14 @@ pub struct Settings {
     pub scheduler_names: Option<Vec<String>>,
     /// The queue of PodGroups that name none.
     pub default_queue: Option<String>,
+    /// Flags and feature gates of the scheduler.
+    pub features: Option<Features>,
     /// The moment of the first cycle.
     pub now: Option<Time>,
     /// The objects are all that there is: no queues are added to them.
     pub complete: bool,
+    /// What was decided and the objects do not show.
+    pub underway: Option<Underway>,
 }
 
 impl Settings {
@@ -49,7 +55,9 @@ impl Settings {
         self.conf = later.conf.or_else(|| self.conf.take());
         self.scheduler_names = later.scheduler_names.or_else(|| self.scheduler_names.take());
         self.default_queue = later.default_queue.or_else(|| self.default_queue.take());
+        self.features = later.features.or_else(|| self.features.take());
         self.now = later.now.or(self.now);
+        self.underway = later.underway.or_else(|| self.underway.take());
         self.complete |= later.complete;
     }
 }
@@ -61,8 +69,10 @@ struct Snapshot<'a> {
     conf: Option<String>,
     scheduler_names: Option<Vec<String>>,
     default_queue: Option<String>,
+    features: Option<Features>,
     now: Option<Time>,
     complete: Option<bool>,
+    underway: Option<Underway>,
     #[serde(borrow)]
     objects: Option<Vec<&'a RawValue>>,
 }
@@ -136,8 +146,10 @@ fn bundle<'a>(
         conf: snapshot.conf,
         scheduler_names: snapshot.scheduler_names,
         default_queue: snapshot.default_queue,
+        features: snapshot.features,
         now: snapshot.now,
         complete: snapshot.complete.unwrap_or(false),
+        underway: snapshot.underway,
     });
     Ok(Some(objects))
 }
@@ -323,14 +335,23 @@ mod tests {
         };
         assert_eq!(settings, only_conf);
         let text = r#"{"conf": "a", "schedulerNames": ["vc"], "defaultQueue": "q", "now": "1970-01-01T00:00:01Z",
-            "complete": true, "objects": []}"#;
+            "features": {"queueAdmission": true}, "complete": true, "objects": [],
+            "underway": {"bindFailed": ["ns/p"]}}"#;
         let (_, mut settings) = titles(text).unwrap();
         let all = Settings {
             conf: Some("a".to_owned()),
             scheduler_names: Some(vec!["vc".to_owned()]),
             default_queue: Some("q".to_owned()),
+            features: Some(Features {
+                queue_admission: true,
+                ..Features::default()
+            }),
             now: Some(Time::from_unix_seconds(1)),
             complete: true,
+            underway: Some(Underway {
+                bind_failed: vec!["ns/p".to_owned()],
+                ..Underway::default()
+            }),
         };
         assert_eq!(settings, all);
         settings.merge(only_conf.clone());

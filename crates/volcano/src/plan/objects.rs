@@ -10,6 +10,7 @@ use volcano_api::core::{
 use volcano_api::meta::ObjectMeta;
 use volcano_api::names::kinds;
 use volcano_api::scheduling::{PodGroup, Queue};
+use volcano_api::shard::NodeShard;
 use volcano_api::topology::HyperNode;
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
@@ -67,6 +68,11 @@ pub fn take(entry: &Entry<'_>) -> Result<Taken, Failure> {
         )?)),
         Kind::PodGroup => Delta::PodGroup(Box::new(own::<PodGroup>(entry, |o| &mut o.metadata, namespaced)?)),
         Kind::Queue => Delta::Queue(Box::new(own::<Queue>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::NodeShard => Delta::NodeShard(Box::new(own::<NodeShard>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
         Kind::HyperNode => Delta::HyperNode(Box::new(own::<HyperNode>(
             entry,
             |o| &mut o.metadata,

@@ -28,6 +28,8 @@ pub struct CycleOutcome {
     pub pipelined: BTreeMap<String, String>,
     /// Phase before and after by PodGroup, where it changed.
     pub phases: BTreeMap<String, (&'static str, &'static str)>,
+    /// Pods whose queue-allocation gate is removed.
+    pub gates_opened: Vec<String>,
 }
 
 /// An eviction.

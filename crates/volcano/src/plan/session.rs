@@ -71,6 +71,7 @@ impl Session {
     /// Takes the cluster in.
     pub fn load(setup: Setup, cluster: Cluster) -> Self {
         let (engine, _) = Engine::new(setup.conf.clone(), setup.names.clone(), &setup.default_queue);
+        let engine = engine.with_features(cluster.settings.features.unwrap_or_default());
         let mut session = Session {
             engine,
             setup,
@@ -86,6 +87,9 @@ impl Session {
             }
             session.engine.apply(object);
         }
+        session
+            .engine
+            .resume(&cluster.settings.underway.unwrap_or_default());
         session
     }
 
@@ -162,6 +166,7 @@ impl Session {
                     };
                     happened.evictions.insert(m.task_key(*task), eviction);
                 }
+                Effect::OpenGate { task } => happened.gates_opened.push(m.task_key(*task)),
                 _ => {}
             }
         }
@@ -191,8 +196,14 @@ impl Session {
         happened
     }
 
-    /// Between two cycles bound pods start to run and evicted ones are gone.
+    /// Between two cycles bound pods start to run, evicted ones are gone, and open gates are removed.
     fn carry_out(&mut self, happened: &CycleOutcome, now: Time) {
+        for name in &happened.gates_opened {
+            if let Some(pod) = self.pods.get_mut(name) {
+                pod.spec.scheduling_gates.clear();
+                self.engine.apply(Delta::Pod(pod.clone()));
+            }
+        }
         for (name, node) in &happened.binds {
             if let Some(pod) = self.pods.get_mut(name) {
                 pod.spec.node_name.clone_from(node);

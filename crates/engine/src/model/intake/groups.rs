@@ -38,6 +38,7 @@ impl Model {
             allocated: Resource::default(),
             charged: Resource::default(),
             pending: Resource::default(),
+            reserved: Resource::default(),
             gated: Resource::default(),
             inqueue: Resource::default(),
             elastic: Resource::default(),
@@ -68,6 +69,7 @@ impl Model {
         let parts = [
             (&mut queue.charged, &job.charged),
             (&mut queue.pending, &job.pending),
+            (&mut queue.reserved, &job.reserved),
             (&mut queue.inqueue, &job.inqueue),
             (&mut queue.elastic, &job.elastic),
         ];

@@ -64,8 +64,10 @@ impl Model {
         {
             return; // A heartbeat.
         }
-        self.news = true;
         let relabelled = info.labels != description.labels;
+        self.news = true;
+        let elsewhere = self.is_elsewhere(&node.metadata.name);
+        self.nodes.tally_mut(id).elsewhere = elsewhere;
         if relabelled || !self.nodes.is_present(id) {
             self.cluster.hyper_nodes_stale |= !self.cluster.hyper_nodes.is_empty();
         }

@@ -18,6 +18,7 @@ use volcano_api::time::Time;
 pub(in crate::model) struct Decided {
     evicting: bool,
     bind_failed: bool,
+    gate_opened: bool,
     condition: Option<(Arc<str>, Arc<str>)>,
     nominated: Option<Sym>,
     nominated_written: Option<Sym>,
@@ -29,6 +30,7 @@ impl Decided {
         Decided {
             evicting: task.evicting,
             bind_failed: task.bind_failed,
+            gate_opened: task.gate_opened,
             condition: task.condition.clone(),
             nominated: task.nominated,
             nominated_written: task.nominated_written,
@@ -46,6 +48,7 @@ impl Decided {
         if task.node.is_some() {
             return;
         }
+        task.gate_opened = self.gate_opened && task.gate == Gate::QueueAllocation;
         task.bind_failed = self.bind_failed;
         task.condition = self.condition;
         let shown = task.nominated_seen;
@@ -157,6 +160,8 @@ impl Model {
             critical: is_critical(pod),
             best_effort: self.classes.get(class).request.is_empty(),
             gate: gate_of(pod),
+            asks_queue: self.features.queue_admission && asks_queue(pod),
+            gate_opened: false,
             started: pod.status.start_time.map(Time::unix_micros),
             condition: pod
                 .status
@@ -340,6 +345,12 @@ fn gate_of(pod: &Pod) -> Gate {
         [only] if only.name == gates::QUEUE_ALLOCATION => Gate::QueueAllocation,
         _ => Gate::Foreign,
     }
+}
+
+/// The pod wants to be held back until its queue has room.
+fn asks_queue(pod: &Pod) -> bool {
+    let word = pod.metadata.annotations.get(annotations::QUEUE_ALLOCATION_GATE);
+    word.is_some_and(|word| word == "true")
 }
 
 /// The number at the end of a name of three or more parts.

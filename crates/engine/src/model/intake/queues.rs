@@ -68,6 +68,7 @@ impl Model {
             placeholder.jobs = kept.jobs;
             placeholder.charged = kept.charged.clone();
             placeholder.pending = kept.pending.clone();
+            placeholder.reserved = kept.reserved.clone();
             placeholder.inqueue = kept.inqueue.clone();
             placeholder.elastic = kept.elastic.clone();
             self.queues[id.index()] = placeholder;

@@ -115,15 +115,24 @@ impl Capacity {
         Ok(branch)
     }
 
-    /// The queue and all its ancestors may use `request` on top of what they use.
-    fn fits(&self, m: &Model, queue: QueueId, request: &Resource) -> Result<(), AdmissionReason> {
+    /// The queue and all its ancestors may use what a task requests, on top of what they use and what they have set
+    /// aside for others.
+    fn fits(&self, m: &Model, queue: QueueId, task: TaskId) -> Result<(), AdmissionReason> {
         let branch = self.usable(m, queue)?;
+        let request = m.request(task);
+        // What is set aside for the task itself is there for it to use.
+        let is_new = i64::from(!m.task(task).is_promised());
         self.tree.up(queue.index(), branch).try_for_each(|(at, branch)| {
             let charged = self.tree.charged(m, at, branch);
             quota::within(
                 QueueId::from_index(at),
                 request,
-                |dim| charged.get(dim).saturating_add(request.get(dim)),
+                |dim| {
+                    let claimed = charged
+                        .get(dim)
+                        .saturating_add(self.tree.reserved(m, at, branch, dim));
+                    claimed.saturating_add(is_new * request.get(dim))
+                },
                 |dim| branch.limit.get(dim),
             )
         })
@@ -204,7 +213,7 @@ impl Plugin for Capacity {
     }
 
     fn allocatable(&self, m: &Model, queue: QueueId, task: TaskId) -> Result<(), AdmissionReason> {
-        self.fits(m, queue, m.request(task))
+        self.fits(m, queue, task)
     }
 
     fn preemptive(&self, m: &Model, queue: QueueId, tasks: &[TaskId]) -> bool {

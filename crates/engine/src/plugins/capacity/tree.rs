@@ -125,6 +125,23 @@ impl Tree {
         }
     }
 
+    /// What a queue and those below it have set aside for tasks that they let through the gate, in one dimension. Cost:
+    /// the number of queues, for a queue with others below it and where the gate is in use.
+    pub fn reserved(&self, m: &Model, at: At, branch: &Branch, dim: DimId) -> i64 {
+        if !m.features.queue_admission {
+            return 0;
+        }
+        let of = |at: At| m.queues.get(at).map_or(0, |queue| queue.reserved.get(dim));
+        let is_below = |below: &At| self.get(*below).is_some_and(|b| b.path.contains(&at));
+        let below = (0..if branch.children > 0 {
+            self.branches.len()
+        } else {
+            0
+        })
+            .filter(is_below);
+        below.map(of).fold(of(at), i64::saturating_add)
+    }
+
     /// Visits the queue and then its ancestors up to the root.
     #[inline]
     pub fn up<'a>(&'a self, at: At, branch: &'a Branch) -> impl Iterator<Item = (At, &'a Branch)> {

@@ -154,6 +154,8 @@ fn text(work: &Work) -> String {
             )
         }
         Work::Queue(status) => format!("queue {} {}", status.name, status.allocated),
+        Work::Shard(status) => format!("shard {} {:?}", status.name, status.in_use),
+        Work::OpenGate(pod) => format!("open {}", pod.name),
         Work::Event(write) => {
             let event = &write.event;
             let verb = if write.exists { "raise" } else { "event" };

@@ -58,6 +58,7 @@ impl What {
 const PODS: Resource = Resource::new("", "v1", "pods");
 const PODGROUPS: Resource = Resource::new(kinds::SCHEDULING, kinds::V1BETA1, "podgroups");
 const QUEUES: Resource = Resource::new(kinds::SCHEDULING, kinds::V1BETA1, "queues");
+const NODE_SHARDS: Resource = Resource::new(kinds::NODE_SHARD.group, kinds::V1ALPHA1, "nodeshards");
 const PERSISTENT_VOLUMES: Resource = Resource::new("", "v1", "persistentvolumes");
 const PERSISTENT_VOLUME_CLAIMS: Resource = Resource::new("", "v1", "persistentvolumeclaims");
 
@@ -67,7 +68,9 @@ pub static GROUPS: What = What::new(1, "podgroup", PODGROUPS, "PodGroup", "");
 pub static QUEUES_STATUS: What = What::new(2, "queue-status", QUEUES, "Queue", "/status");
 pub static VOLUMES: What = What::new(3, "volume", PERSISTENT_VOLUMES, "PersistentVolume", "");
 pub static CLAIMS: What = What::new(4, "claim", PERSISTENT_VOLUME_CLAIMS, "PersistentVolumeClaim", "");
-const KINDS: usize = 5;
+pub static SHARDS_STATUS: What = What::new(5, "shard-status", NODE_SHARDS, "NodeShard", "/status");
+pub static PODS_SPEC: What = What::new(6, "pod", PODS, "Pod", "");
+const KINDS: usize = 7;
 
 /// What was found out about the role.
 #[derive(Default)]

@@ -1,13 +1,13 @@
-//! Writes statuses of PodGroups, pods and queues.
+//! Writes statuses of PodGroups, pods, queues and NodeShards, and removes gates of pods.
 
-use super::change::{GROUPS, PODS_STATUS, QUEUES_STATUS, Target};
+use super::change::{GROUPS, PODS_SPEC, PODS_STATUS, QUEUES_STATUS, SHARDS_STATUS, Target};
 use super::{Sender, json, wall};
 use crate::client::Patch;
-use crate::writes::order::{GroupStatus, PodCondition, QueueStatus};
+use crate::writes::order::{GroupStatus, PodCondition, PodRef, QueueStatus, ShardStatus};
 use crate::writes::work::Answer;
 use serde::Serialize;
-use serde_json::Value;
-use volcano_api::names::conditions;
+use serde_json::{Value, json as value};
+use volcano_api::names::{conditions, gates};
 use volcano_api::time::Time;
 
 /// A change of a pod's status.
@@ -126,6 +126,40 @@ impl Sender {
             uid: None,
         };
         match self.change(&target, Patch::Merge, body).await {
+            Ok(_) => Answer::DONE,
+            Err(answer) => answer,
+        }
+    }
+
+    pub(super) async fn shard(&self, status: &ShardStatus) -> Answer {
+        let body = json(&value!({"status": {
+            "nodesInUse": status.in_use,
+            "nodesToAdd": status.to_add,
+            "nodesToRemove": status.to_remove,
+            "lastUpdateTime": wall(),
+        }}));
+        let target = Target {
+            what: &SHARDS_STATUS,
+            namespace: "",
+            name: &status.name,
+            uid: None,
+        };
+        match self.change(&target, Patch::Merge, body).await {
+            Ok(_) => Answer::DONE,
+            Err(answer) => answer,
+        }
+    }
+
+    /// Removes this one gate; others, which somebody may have added since, stay.
+    pub(super) async fn open_gate(&self, pod: &PodRef) -> Answer {
+        let body = json(&value!({
+            "metadata": {"uid": &*pod.uid},
+            "spec": {"schedulingGates": [{"name": gates::QUEUE_ALLOCATION, "$patch": "delete"}]},
+        }));
+        match self
+            .change(&Target::pod(&PODS_SPEC, pod), Patch::Strategic, body)
+            .await
+        {
             Ok(_) => Answer::DONE,
             Err(answer) => answer,
         }

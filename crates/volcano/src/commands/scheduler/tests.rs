@@ -2,6 +2,9 @@ use super::*;
 use crate::commands::go_flags;
 use clap::{Args as _, FromArgMatches as _};
 use std::ffi::OsString;
+use std::path::PathBuf;
+use volcano_runtime::gates::FeatureGates;
+use volcano_runtime::lease;
 
 fn command() -> clap::Command {
     SchedulerArgs::augment_args(clap::Command::new("vc-scheduler").term_width(100))
@@ -40,9 +43,8 @@ fn defaults_are_those_of_volcano() {
     assert_eq!(options.schedule_period, Duration::from_secs(1));
     assert_eq!(options.default_queue, "default");
     assert!(options.priority_class && options.csi_storage && options.cache_dumper);
-    assert!(options.ignored_provisioners.is_empty() && options.node_selector.is_empty());
-    assert_eq!(options.sharding.mode, ShardingMode::None);
-    assert_eq!(options.sharding.name, "volcano");
+    assert!(options.node_selector.is_empty());
+    assert_eq!(options.features, Features::default());
     assert_eq!(options.feature_gates, FeatureGates::default());
     assert_eq!(options.resource_sync_timeout, Duration::from_secs(60));
     assert_eq!(
@@ -104,8 +106,12 @@ fn the_command_line_of_the_chart_is_taken() {
     );
     assert_eq!((options.client.qps, options.client.burst), (3000.0, 4000));
     assert_eq!(options.schedule_period, Duration::from_millis(500));
-    assert_eq!(options.ignored_provisioners, ["a.example", "b.example"]);
-    assert_eq!(options.sharding.mode, ShardingMode::Soft);
+    assert_eq!(options.features.ignored_provisioners, ["a.example", "b.example"]);
+    let soft = Sharding {
+        name: "volcano".to_owned(),
+        mode: ShardingMode::Soft,
+    };
+    assert_eq!(options.features.sharding, Some(soft));
     assert!(!options.feature_gates.enabled("PriorityClass"));
     assert_eq!(options.logging.verbosity, 5);
     assert!(options.ignored.is_empty());
@@ -180,7 +186,7 @@ fn lists_are_split_at_commas_but_scheduler_names_are_not() {
     assert_eq!(options.scheduler_names, ["a,b", "c"]);
     assert_eq!(options.component(), "volcano");
     assert_eq!(options.node_selector, ["x:1", "y:2", "z:3"]);
-    assert!(options.ignored_provisioners.is_empty());
+    assert!(options.features.ignored_provisioners.is_empty());
 }
 
 #[test]
@@ -282,12 +288,20 @@ fn settings_of_an_election_that_is_off_do_not_matter() {
 #[test]
 fn an_unknown_sharding_mode_means_none() {
     let options = parse(&["--scheduler-sharding-mode=Hard"]);
-    assert_eq!(options.sharding.mode, ShardingMode::None);
+    assert_eq!(options.features.sharding, None);
     assert_eq!(options.unused[0].flag, "--scheduler-sharding-mode");
-    assert_eq!(
-        parse(&["--scheduler-sharding-mode=hard"]).sharding.mode,
-        ShardingMode::Hard
-    );
+    let hard = parse(&["--scheduler-sharding-mode=hard", "--scheduler-sharding-name=mine"]);
+    let expected = Sharding {
+        name: "mine".to_owned(),
+        mode: ShardingMode::Hard,
+    };
+    assert_eq!(hard.features.sharding, Some(expected));
+}
+
+#[test]
+fn the_gate_of_queues_is_a_feature_of_decisions() {
+    let options = parse(&["--feature-gates=SchedulingGatesQueueAdmission=true"]);
+    assert!(options.features.queue_admission);
 }
 
 #[test]

@@ -382,6 +382,12 @@ fn distinct_volumes_count_against_a_driver_limit() {
         ["node(s) exceed max volume count", ""]
     );
     assert_eq!(verdicts(&m, &without(&m, "NodeVolumeLimits"), task), ["", ""]);
+    m.features.ignored_provisioners = vec!["d".to_owned()];
+    assert_eq!(
+        verdicts(&m, &predicates(&m), task),
+        ["", ""],
+        "the driver is ignored"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! How many volumes of a CSI driver a node can attach. Distinct volumes count: pods that share one share its place.
+//! How many volumes of a CSI driver a node can attach. Distinct volumes count: pods that share one share its place. Some
+//! drivers' volumes do not count: those of local disks, and those that the scheduler is told to ignore.
 
 use super::{State, claims_of, class_name, state};
 use crate::explain::FitReason;
@@ -20,7 +21,8 @@ enum Volume<'a> {
 }
 
 fn attachments(m: &Model, task: TaskId) -> impl Iterator<Item = Attachment<'_>> {
-    claims_of(m, task).filter_map(move |(name, _, claim)| {
+    let counts = |attachment: &Attachment<'_>| m.features.counts_attachments_of(attachment.driver);
+    let all = claims_of(m, task).filter_map(move |(name, _, claim)| {
         let claim = claim?;
         let class = m.cluster.storage_classes.get(class_name(claim));
         match state(m, claim) {
@@ -39,7 +41,8 @@ fn attachments(m: &Model, task: TaskId) -> impl Iterator<Item = Attachment<'_>> 
                 })
             }
         }
-    })
+    });
+    all.filter(counts)
 }
 
 /// The attachments that one task needs.

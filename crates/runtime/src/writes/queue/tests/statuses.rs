@@ -231,6 +231,40 @@ fn a_queue_is_written_once_a_second() {
 }
 
 #[test]
+fn a_gate_is_opened_at_once_and_again_until_that_is_done() {
+    let mut desk = Desk::new(4);
+    desk.order(Order::OpenGate(pod("p")));
+    assert_eq!(desk.sent(), ["open p"]);
+    desk.answer("open p", later());
+    assert_eq!(desk.until_sent().1, ["open p"]);
+    desk.done("open p");
+    desk.pass(ms(60_000));
+    assert!(desk.sent().is_empty() && desk.queue.is_empty());
+}
+
+#[test]
+fn a_shard_is_written_once_a_second_with_its_latest_nodes() {
+    let shard = |nodes: &[&str]| {
+        Order::ShardStatus(ShardStatus {
+            name: "s".into(),
+            in_use: nodes.iter().map(|&node| node.to_owned()).collect(),
+            to_add: Vec::new(),
+            to_remove: Vec::new(),
+        })
+    };
+    let mut desk = Desk::new(4);
+    desk.order(shard(&["a"]));
+    assert_eq!(desk.sent(), [r#"shard s ["a"]"#]);
+    desk.done("shard s");
+    desk.order(shard(&[]));
+    desk.order(shard(&["a", "b"]));
+    assert_eq!(
+        desk.until_sent(),
+        (ms(1000), vec![r#"shard s ["a", "b"]"#.to_owned()])
+    );
+}
+
+#[test]
 fn a_resource_to_be_removed_from_a_queue_is_not_forgotten() {
     let mut desk = Desk::new(4);
     desk.order(queue_status("q", json!({"cpu": "1", "gpu": "1"})));
