@@ -4,6 +4,7 @@
 //! Each test has its own namespace and its own queues, so that all can share the control plane of their file.
 
 pub mod acts;
+pub mod field;
 pub mod scheduler;
 pub mod seed;
 pub mod stage;

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -186,13 +187,15 @@ impl Background {
         for process in processes.iter().rev() {
             process.detached.kill()?;
         }
+        let killed = Instant::now();
         for process in &processes {
-            process.detached.wait_until_reaped();
+            process.detached.wait_until_reaped(killed);
         }
         if !self.directory.exists() {
             return Ok(());
         }
-        drop(Remover::of(&self.directory, Some(&nodes::group(&self.directory)))?);
+        let group = nodes::group(&self.directory);
+        drop(Remover::of(Some(&self.directory), Some(&group))?);
         ensure!(
             !self.directory.exists(),
             "{} cannot be removed",
@@ -209,8 +212,7 @@ impl Keeper for Record {
     fn start(&mut self, name: &str, words: &[String], log: &Path) -> anyhow::Result<u32> {
         let (program, arguments) = words.split_first().context("no program was named")?;
         let id = process::start_detached(Path::new(program), arguments, log)?;
-        let file = Path::new(program).file_name().unwrap_or_default();
-        let line = format!("{id} {} {name}\n", file.to_string_lossy());
+        let line = format!("{id} {} {name}\n", lasting_name(words));
         let written = File::options()
             .create(true)
             .append(true)
@@ -219,6 +221,16 @@ impl Keeper for Record {
         written.with_context(|| format!("writing {}", self.0.display()))?;
         Ok(id)
     }
+}
+
+/// The file name that the process keeps. `nsenter` becomes what it starts, unless that is in a namespace of processes.
+fn lasting_name(words: &[String]) -> String {
+    let program = words.iter().find(|word| *word == "unshare").or(words.first());
+    let name = program
+        .map(Path::new)
+        .and_then(Path::file_name)
+        .unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// A line is the id, the name of the file and the title. Name and directory mark a process, not the path of its file: the
@@ -253,7 +265,10 @@ mod tests {
         let text = fs::read_to_string(folder.path().join(PROCESSES)).unwrap();
         let line = text.trim_end();
         let process = read_line(line, &mark).unwrap();
-        assert_eq!((process.title.as_str(), process.id), ("shell of node-1", Some(id)));
+        assert_eq!(
+            (process.title.as_str(), process.id),
+            ("shell of node-1", Some(id))
+        );
         assert_eq!(read_line(line, "/another").unwrap().id, None);
         assert!(read_line("", &mark).is_none() && read_line("x sh y", &mark).is_none());
         process.detached.kill().unwrap();

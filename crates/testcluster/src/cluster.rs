@@ -3,9 +3,9 @@
 use std::env;
 use std::fs::DirBuilder;
 use std::future::Future;
+use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -82,7 +82,7 @@ struct Processes {
     controller_manager: Option<Supervised>,
     api_server: Option<Supervised>,
     etcd: Supervised,
-    _remover: Option<Remover>,
+    _remover: Remover,
 }
 
 impl Cluster {
@@ -108,15 +108,17 @@ impl Cluster {
     }
 
     fn start_once(binaries: &Binaries, options: Options) -> anyhow::Result<Cluster> {
-        let (directory, remover) = match &options.data_directory {
+        let (directory, is_kept) = match &options.data_directory {
             Some(directory) => {
                 let directory = std::path::absolute(directory).context("data directory")?;
                 std::fs::create_dir_all(&directory)
                     .with_context(|| format!("creating {}", directory.display()))?;
-                (directory, None)
+                (directory, true)
             }
-            None => temporary_directory(options.nodes > 0)?,
+            None => temporary_directory()?,
         };
+        let group = (options.nodes > 0).then(|| nodes::group(&directory));
+        let remover = Remover::of((!is_kept).then_some(directory.as_path()), group.as_deref())?;
         let mut supervisor = Supervisor::default();
         let nodes = match options.nodes {
             0 => None,
@@ -312,8 +314,8 @@ fn run(
     Supervised::start(&binaries.path(program), &arguments, &layout.log(program))
 }
 
-/// A new directory for its owner only, and what removes it again, unless it is to be kept.
-fn temporary_directory(with_nodes: bool) -> anyhow::Result<(PathBuf, Option<Remover>)> {
+/// A new directory for its owner only, and whether it is to be kept.
+fn temporary_directory() -> anyhow::Result<(PathBuf, bool)> {
     let name = format!("volcano-testcluster-{}", Uuid::new_v4().simple());
     let directory = env::temp_dir().join(name);
     DirBuilder::new()
@@ -321,13 +323,7 @@ fn temporary_directory(with_nodes: bool) -> anyhow::Result<(PathBuf, Option<Remo
         .create(&directory)
         .with_context(|| format!("creating {}", directory.display()))?;
     let keep = env::var_os(KEEP_VARIABLE).is_some_and(|value| !value.is_empty());
-    let remover = if keep {
-        None
-    } else {
-        let group = with_nodes.then(|| nodes::group(&directory));
-        Some(Remover::of(&directory, group.as_deref())?)
-    };
-    Ok((directory, remover))
+    Ok((directory, keep))
 }
 
 /// How an administrator connects.

@@ -11,6 +11,8 @@
 //! process  supervisors ───────┘    background: the same, stays until it is told to stop
 //!                                        │
 //! client ──http──> Proxy (faults) ──https┘      objects: nodes, pods, PodGroups, waiting
+//!
+//! nodes   real ones, if wished: kubelet, containerd, network, names <── images, made here
 //! ```
 //!
 //! ```no_run

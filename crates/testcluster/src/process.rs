@@ -21,11 +21,11 @@ exec 3<&0 </dev/null
 exec "$@" 3<&-
 "#;
 
-/// Removes the directory `$1` and the control groups named `$2` once standard input ends. Programs that still write to
-/// the one or are in the others are about to be killed, hence the few tries.
+/// Removes the directory `$1` and the control groups named `$2` once standard input ends, each if it is named. Programs
+/// that still write to the one or are in the others are about to be killed, hence the few tries.
 const REMOVE: &str = r#"
 read -r _
-gone() {
+ungroup() {
     for group in "/sys/fs/cgroup/$1" /sys/fs/cgroup/*/"$1"; do
         if [ -d "$group" ]; then
             find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || return 1
@@ -33,7 +33,7 @@ gone() {
     done
 }
 tries=0
-until { [ -z "$2" ] || gone "$2"; } && rm -rf -- "$1" 2>/dev/null || [ $tries -ge 100 ]; do
+until { [ -z "$2" ] || ungroup "$2"; } && { [ -z "$1" ] || rm -rf -- "$1" 2>/dev/null; } || [ $tries -ge 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done
@@ -136,11 +136,11 @@ pub struct Remover {
 
 impl Remover {
     /// Will remove this directory, and the control groups of this name.
-    pub fn of(directory: &Path, group: Option<&str>) -> anyhow::Result<Remover> {
+    pub fn of(directory: Option<&Path>, group: Option<&str>) -> anyhow::Result<Remover> {
         let mut command = Command::new("sh");
         command
             .args(["-c", REMOVE, "remove"])
-            .arg(directory)
+            .arg(directory.unwrap_or(Path::new("")))
             .arg(group.unwrap_or_default());
         let null = File::options().write(true).open("/dev/null");
         let null = null.context("opening /dev/null")?;
@@ -234,10 +234,9 @@ impl Detached {
     }
 
     /// Waits until it is not listed any more: after its end it stays until its parent takes notice, which an init of a
-    /// container does after a while, or never.
-    pub fn wait_until_reaped(&self) {
-        let began = Instant::now();
-        while Path::new("/proc").join(self.id.to_string()).exists() && began.elapsed() < REAP_TIMEOUT {
+    /// container does after a while, or never. `killed` is when that was; many are waited for no longer than one.
+    pub fn wait_until_reaped(&self, killed: Instant) {
+        while Path::new("/proc").join(self.id.to_string()).exists() && killed.elapsed() < REAP_TIMEOUT {
             thread::sleep(POLL);
         }
     }
@@ -387,7 +386,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("data with spaces");
         fs::create_dir_all(directory.join("etcd")).unwrap();
-        let remover = Remover::of(&directory, None).unwrap();
+        let remover = Remover::of(Some(&directory), None).unwrap();
         assert!(directory.exists());
         drop(remover);
         assert!(!directory.exists());

@@ -46,7 +46,10 @@ impl Image {
         let names: &[&str] = match self {
             Image::Pause => &["docker.io/volcanosh/test-pause:1"],
             Image::Busybox => &["docker.io/library/busybox:1"],
-            Image::Debian => &["docker.io/volcanosh/example-mpi:0.0.1", "docker.io/library/python:3"],
+            Image::Debian => &[
+                "docker.io/volcanosh/example-mpi:0.0.1",
+                "docker.io/library/python:3",
+            ],
             Image::Volcano(_) => &[
                 "docker.io/volcanosh/vc-scheduler:test",
                 "docker.io/volcanosh/vc-controller-manager:test",

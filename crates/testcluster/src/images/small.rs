@@ -30,7 +30,12 @@ int main(void) {
 ";
 
 /// Names under which the `volcano` program is each of the system's programs.
-const VOLCANO_NAMES: [&str; 4] = ["volcano", "vc-scheduler", "vc-controller-manager", "vc-webhook-manager"];
+const VOLCANO_NAMES: [&str; 4] = [
+    "volcano",
+    "vc-scheduler",
+    "vc-controller-manager",
+    "vc-webhook-manager",
+];
 
 /// The pause image.
 pub fn pause(rootfs: &Path) -> anyhow::Result<Config> {
@@ -48,7 +53,9 @@ pub fn pause(rootfs: &Path) -> anyhow::Result<Config> {
 
 /// The busybox image: the program, a link to it for each of its tools, and the few files that they read.
 pub fn busybox(rootfs: &Path) -> anyhow::Result<Config> {
-    for folder in ["bin", "dev", "etc", "proc", "root", "sys", "tmp", "usr/bin", "var"] {
+    for folder in [
+        "bin", "dev", "etc", "proc", "root", "sys", "tmp", "usr/bin", "var",
+    ] {
         let path = rootfs.join(folder);
         fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
     }

@@ -36,9 +36,13 @@ pub fn answers(room: &Room) -> bool {
 /// Loads the archive of an image. It goes through standard input: a node sees other paths than the machine.
 pub fn import(room: &Room, archive: &Path) -> anyhow::Result<()> {
     let file = fs::File::open(archive).with_context(|| format!("opening {}", archive.display()))?;
-    ctr(room, &["--namespace", NAMESPACE, "images", "import", "-"], file.into())
-        .with_context(|| format!("loading {}", archive.display()))
-        .map(drop)
+    ctr(
+        room,
+        &["--namespace", NAMESPACE, "images", "import", "-"],
+        file.into(),
+    )
+    .with_context(|| format!("loading {}", archive.display()))
+    .map(drop)
 }
 
 fn ctr(room: &Room, arguments: &[&str], input: Stdio) -> anyhow::Result<String> {

@@ -79,11 +79,7 @@ fn user(node: u8) -> String {
 
 impl Nodes {
     /// Lays the network and starts a containerd for each node. The API server, which the rest needs, is not there yet.
-    pub(crate) fn lay_out(
-        keeper: &mut impl Keeper,
-        directory: &Path,
-        count: usize,
-    ) -> anyhow::Result<Nodes> {
+    pub(crate) fn lay_out(keeper: &mut impl Keeper, directory: &Path, count: usize) -> anyhow::Result<Nodes> {
         ensure!(count <= MOST, "there can be {MOST} nodes, not {count}");
         let group = cgroups::group(directory);
         let place = make(directory.join("network"))?;
@@ -100,7 +96,9 @@ impl Nodes {
             let name = name(number);
             let place = make(directory.join(&name))?;
             let node = nodes.add(keeper, number, place, cgroups::create(&group, &name)?);
-            nodes.nodes.push(node.with_context(|| format!("preparing {name}"))?);
+            nodes
+                .nodes
+                .push(node.with_context(|| format!("preparing {name}"))?);
         }
         Ok(nodes)
     }
@@ -141,10 +139,7 @@ impl Nodes {
 
     /// Everybody who needs a token, with their groups.
     pub(crate) fn users(&self) -> Vec<(String, &'static str)> {
-        let kubelets = self
-            .nodes
-            .iter()
-            .map(|node| (user(node.number), "system:nodes"));
+        let kubelets = self.nodes.iter().map(|node| (user(node.number), "system:nodes"));
         let others = [services::PROXY_USER, services::DNS_USER, SCHEDULER_USER];
         kubelets
             .chain(others.map(|name| (name.to_owned(), "system:authenticated")))

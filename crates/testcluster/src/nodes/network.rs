@@ -57,7 +57,9 @@ impl Network {
     fn link(self, room: &Room) -> anyhow::Result<()> {
         let (name, host) = (self.cable(), format!("{}/30", self.host()));
         let id = room.id().to_string();
-        ip(&["link", "add", &name, "type", "veth", "peer", "name", UPLINK, "netns", &id])?;
+        ip(&[
+            "link", "add", &name, "type", "veth", "peer", "name", UPLINK, "netns", &id,
+        ])?;
         ip(&["address", "add", &host, "dev", &name])?;
         ip(&["link", "set", &name, "up"])?;
         let here = format!("{}/30", self.uplink());
@@ -176,7 +178,10 @@ mod tests {
 
     #[test]
     fn names_of_links_are_short_enough_for_the_kernel() {
-        let longest = Network { number: *NUMBERS.end() }.cable();
+        let longest = Network {
+            number: *NUMBERS.end(),
+        }
+        .cable();
         assert!(longest.len() < 16 && bridge(u8::MAX).len() < 16);
     }
 }

@@ -198,7 +198,11 @@ pub fn wait_for(name: &str, id: u32, log: &Path, mut is_there: impl FnMut() -> b
         }
         if began.elapsed() > TIMEOUT {
             let waited = TIMEOUT.as_secs();
-            bail!("{name} was not ready after {waited} s; the end of {}:\n{}", log.display(), end());
+            bail!(
+                "{name} was not ready after {waited} s; the end of {}:\n{}",
+                log.display(),
+                end()
+            );
         }
         thread::sleep(process::POLL);
     }

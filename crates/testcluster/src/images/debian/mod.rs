@@ -17,7 +17,7 @@ const PACKAGES: [&str; 5] = [
     "openssh-server",
     "openssh-client",
     "hostname",
-    "python3-minimal",
+    "python3",
 ];
 /// Has the headers for the program that says hello.
 const HEADERS: &str = "libopenmpi-dev";
@@ -78,7 +78,10 @@ fn make_hello(workshop: &Path, rootfs: &Path) -> anyhow::Result<()> {
         .current_dir(workshop))?;
     let package = find(workshop, |name| name.starts_with(HEADERS))?;
     let headers = workshop.join("headers");
-    run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&headers))?;
+    run(Command::new("dpkg-deb")
+        .arg("--extract")
+        .arg(package)
+        .arg(&headers))?;
     let triplet = run(Command::new("gcc").arg("-print-multiarch"))?;
     let libraries = Path::new("usr/lib").join(triplet.trim());
     let library = find(&rootfs.join(&libraries), |name| name.starts_with("libmpi.so."))?;
@@ -86,7 +89,12 @@ fn make_hello(workshop: &Path, rootfs: &Path) -> anyhow::Result<()> {
     fs::write(&source, HELLO_SOURCE).context("writing hello.c")?;
     run(Command::new("gcc")
         // What the library itself needs is in the image, where the compiler does not look.
-        .args(["-O1", "-Wall", "-Wl,--unresolved-symbols=ignore-in-shared-libs", "-o"])
+        .args([
+            "-O1",
+            "-Wall",
+            "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+            "-o",
+        ])
         .arg(rootfs.join(HELLO))
         .arg(source)
         .arg("-I")
@@ -110,7 +118,9 @@ fn find(folder: &Path, fits: impl Fn(&str) -> bool) -> anyhow::Result<PathBuf> {
 /// The code name of the release that this machine runs.
 fn release() -> anyhow::Result<String> {
     let text = fs::read_to_string("/etc/os-release").context("reading /etc/os-release")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let name = line.context("/etc/os-release has no VERSION_CODENAME")?;
     Ok(name.trim_matches('"').to_owned())
 }
