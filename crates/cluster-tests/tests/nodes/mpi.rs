@@ -7,7 +7,8 @@ use volcano_testcluster::images::Image;
 
 const WORKERS: usize = 3;
 
-/// Makes a key pair and prints it as the Secret of the others.
+/// Makes a key pair and prints it as the Secret of the others. Open MPI asks for hosts by the first part of their names,
+/// hence the rule for ssh.
 const KEYS: &str = "apiVersion: v1
 kind: Pod
 metadata: {name: keys}
@@ -28,7 +29,7 @@ spec:
       data:
         id_ed25519: $(base64 -w 0 /tmp/key)
         authorized_keys: $(base64 -w 0 /tmp/key.pub)
-        config: $(printf 'StrictHostKeyChecking no\\nUserKnownHostsFile /dev/null\\n' | base64 -w 0)
+        config: $(printf 'StrictHostKeyChecking no\\nUserKnownHostsFile /dev/null\\nHost worker-?\\nHostName %%h.mpi\\n' | base64 -w 0)
       EOF
 ";
 
