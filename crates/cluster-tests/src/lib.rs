@@ -5,6 +5,7 @@
 
 pub mod acts;
 pub mod controllers;
+pub mod field;
 pub mod install;
 pub mod jobs;
 pub mod process;
