@@ -34,8 +34,10 @@ impl Numbers {
             let settled = self.written.get(name).map(|at| *at + SETTLES);
             if let Some(wait) = settled.and_then(|at| at.checked_duration_since(moment)) {
                 let micros = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
-                let mut later = Plan::default();
-                later.again_at = plan.again_at;
+                let mut later = Plan {
+                    steps: Vec::new(),
+                    ..plan
+                };
                 later.wake(now.saturating_add(GoDuration::from_nanos(micros.saturating_mul(1_000))));
                 return Look::Plan(later);
             }

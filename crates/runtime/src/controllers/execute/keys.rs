@@ -17,9 +17,7 @@ const ALGORITHM: &str = "ssh-rsa";
 /// Adds a fresh key pair to the data of a Secret. Takes some tenths of a second of processor time.
 pub fn fill(data: &mut Map<String, Value>) -> Result<(), rsa::Error> {
     let private = RsaPrivateKey::new(&mut OsRng, BITS)?;
-    let pem = private
-        .to_pkcs1_pem(LineEnding::LF)
-        .map_err(|error| rsa::Error::Pkcs1(error))?;
+    let pem = private.to_pkcs1_pem(LineEnding::LF).map_err(rsa::Error::Pkcs1)?;
     let public = authorized(&private.to_public_key());
     for (key, text) in [
         (SSH_PRIVATE_KEY, pem.as_bytes()),

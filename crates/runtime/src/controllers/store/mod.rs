@@ -287,7 +287,7 @@ impl Store {
         let job = owner.filter(|owner| jobs::is_job(&owner.api_version, &owner.kind));
         let job = job.map(|owner| Key::Job(key(&metadata.namespace, &owner.name)));
         let at = metadata.key();
-        let gang = self.gangs.contains_key(&at).then(|| Key::Gang(at));
+        let gang = self.gangs.contains_key(&at).then_some(Key::Gang(at));
         job.into_iter().chain(gang).collect()
     }
 
@@ -318,7 +318,7 @@ impl Store {
     }
 
     fn remove_command(&mut self, at: &str, version: u64) {
-        if !self.commands.get(at).is_some_and(|(_, known)| *known <= version) {
+        if self.commands.get(at).is_none_or(|(_, known)| *known > version) {
             return;
         }
         match self.commands.remove(at) {
