@@ -34,4 +34,4 @@ pub use lookups::Lookups;
 pub use options::Options;
 pub use patch::{Op, Operation, Patch};
 pub use pods::groups::{ResourceGroups, ResourceGroupsError};
-pub use review::{Event, MAX_BODY_BYTES, Response, review};
+pub use review::{Event, MAX_BODY_BYTES, Response, request_uid, review};

@@ -27,11 +27,7 @@ pub fn review(path: &str, body: &[u8], cluster: &dyn Lookups, options: &Options)
         Ok(value) => value,
         Err(error) => return Response::broken("", 400, format!("cannot read the review: {error}")),
     };
-    let uid = value
-        .pointer("/request/uid")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let uid = uid_in(&value);
     let Some(webhook) = webhooks::find(path) else {
         return Response::broken(&uid, 404, format!("there is no admission service at {path}"));
     };
@@ -54,6 +50,16 @@ pub fn review(path: &str, body: &[u8], cluster: &dyn Lookups, options: &Options)
             ..Response::default()
         },
     }
+}
+
+/// UID of the request in a review; empty when it cannot be told.
+pub fn request_uid(body: &[u8]) -> String {
+    serde_json::from_slice(body).map_or_else(|_| String::new(), |review| uid_in(&review))
+}
+
+fn uid_in(review: &Value) -> String {
+    let uid = review.pointer("/request/uid").and_then(Value::as_str);
+    uid.unwrap_or_default().to_owned()
 }
 
 fn judge(webhook: &Webhook, context: &Context<'_>, request: &Request) -> Verdict {
@@ -98,7 +104,8 @@ pub struct Event {
 }
 
 impl Response {
-    fn broken(uid: &str, code: u16, message: String) -> Self {
+    /// The answer to a request that could not be judged, with an HTTP status.
+    pub fn broken(uid: &str, code: u16, message: String) -> Self {
         Response {
             uid: uid.to_owned(),
             code: Some(code),

@@ -13,8 +13,10 @@ use crate::{cronjobs, hypernodes, jobflows, jobs, podgroups, pods, queues};
 
 /// Versions of reviews that are understood.
 pub const REVIEW_VERSIONS: &[&str] = &["v1"];
-/// What happens to requests while no answer can be had.
-pub const FAILURE_POLICY: &str = "Fail";
+/// Requests fail while no answer can be had.
+pub const FAIL: &str = "Fail";
+/// Requests go on without an answer while none can be had.
+pub const IGNORE: &str = "Ignore";
 /// Requests for other versions of a resource are reviewed too.
 pub const MATCH_POLICY: &str = "Equivalent";
 /// A mutating webhook is not called again after others changed the object.
@@ -43,6 +45,8 @@ pub struct Webhook {
     pub operations: &'static [&'static str],
     /// Whether requests are chosen by namespace and scope. Where they are not, all are reviewed.
     pub selective: bool,
+    /// What happens to requests while no answer can be had: [`FAIL`] or [`IGNORE`].
+    pub failure_policy: &'static str,
     /// What else a review may do: `NoneOnDryRun` or `None`.
     pub side_effects: &'static str,
     /// Whether the chart registers it when nothing else is configured.
@@ -65,6 +69,7 @@ const fn webhook(path: &'static str, name: &'static str, kind: &Kind, rule: Rule
         resource: kind.plural,
         operations: CREATE_UPDATE,
         selective: true,
+        failure_policy: FAIL,
         side_effects: "NoneOnDryRun",
         rendered_by_default: true,
         rule,
@@ -106,8 +111,11 @@ pub const ALL: &[Webhook] = &[
             podgroups::mutate,
         )
     },
+    // Which pods are of a resource group is in a file that may change, so that all are asked about. Pods of everybody
+    // must not depend on this server: while it is down they go without what their group would give them.
     Webhook {
         mutating: true,
+        failure_policy: IGNORE,
         ..pod_webhook(paths::PODS_MUTATE, names::MUTATE_POD, pods::mutate)
     },
     webhook(paths::JOBS_VALIDATE, names::VALIDATE_JOB, &JOB, jobs::validate),
@@ -191,6 +199,8 @@ pub struct Installation {
     pub namespace: String,
     /// Further conditions on the labels of namespaces.
     pub namespace_expressions: Vec<Value>,
+    /// Schedulers whose pods are judged.
+    pub scheduler_names: Vec<String>,
 }
 
 impl Webhook {
@@ -224,7 +234,7 @@ impl Webhook {
                 "path": self.path,
                 "port": 443,
             }},
-            "failurePolicy": FAILURE_POLICY,
+            "failurePolicy": self.failure_policy,
             "matchPolicy": MATCH_POLICY,
             "name": self.name,
             "sideEffects": self.side_effects,
@@ -241,6 +251,9 @@ impl Webhook {
             expressions.extend(installation.namespace_expressions.iter().cloned());
             webhook["namespaceSelector"] = json!({"matchExpressions": expressions});
             webhook["objectSelector"] = json!({});
+        }
+        if self.path == paths::PODS_VALIDATE {
+            webhook["matchConditions"] = json!(pods::conditions(&installation.scheduler_names));
         }
         webhook["rules"] = json!([rule]);
         if self.mutating {
@@ -309,6 +322,7 @@ mod tests {
             service: "volcano-admission-service".into(),
             namespace: "volcano-system".into(),
             namespace_expressions: vec![json!({"key": "team", "operator": "Exists"})],
+            scheduler_names: vec!["volcano".into(), "o'hara".into()],
         };
         let queues = find("/queues/validate").unwrap().configuration(&installation);
         assert_eq!(
@@ -340,7 +354,18 @@ mod tests {
         let pods = find("/pods/mutate").unwrap().configuration(&installation);
         assert_eq!(pods["kind"], "MutatingWebhookConfiguration");
         assert_eq!(pods["webhooks"][0]["reinvocationPolicy"], "Never");
+        assert_eq!(pods["webhooks"][0]["failurePolicy"], "Ignore");
         assert_eq!(pods["webhooks"][0]["rules"][0]["apiGroups"], json!([""]));
+        let pods = find("/pods/validate").unwrap().configuration(&installation);
+        assert_eq!(
+            pods["webhooks"][0]["matchConditions"],
+            json!([
+                {"name": "scheduler", "expression": r"has(object.spec.schedulerName) && object.spec.schedulerName in ['volcano', 'o\'hara']"},
+                {"name": "budget", "expression": "has(object.metadata.annotations) && \
+                    ('volcano.sh/jdb-min-available' in object.metadata.annotations || \
+                    'volcano.sh/jdb-max-unavailable' in object.metadata.annotations)"},
+            ])
+        );
         let nodes = find("/hypernodes/validate").unwrap().configuration(&installation);
         assert_eq!(nodes["webhooks"][0].get("namespaceSelector"), None);
         assert_eq!(nodes["webhooks"][0]["rules"][0].get("scope"), None);

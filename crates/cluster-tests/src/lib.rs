@@ -5,11 +5,15 @@
 
 pub mod acts;
 pub mod controllers;
+pub mod field;
+pub mod install;
 pub mod jobs;
 pub mod process;
 pub mod scheduler;
 pub mod seed;
 pub mod stage;
+pub mod tls;
+pub mod webhooks;
 pub mod witness;
 
 use std::sync::LazyLock;

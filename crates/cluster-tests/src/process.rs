@@ -14,7 +14,7 @@ use volcano_testcluster::ports;
 const START: Duration = Duration::from_secs(60);
 
 /// The binary, built as the tests are.
-static BINARY: LazyLock<PathBuf> =
+pub(crate) static BINARY: LazyLock<PathBuf> =
     LazyLock::new(|| build().expect("without the binary there is nothing to test"));
 
 fn build() -> anyhow::Result<PathBuf> {

@@ -21,4 +21,5 @@ pub mod serve;
 #[cfg(test)]
 mod testing;
 pub mod watch;
+pub mod webhooks;
 pub mod writes;

@@ -77,7 +77,7 @@ fn parse_content(path: Option<&Path>, content: &Content) -> Result<Conf, Unusabl
     parse(text).map_err(|wrong| Unusable(format!("{place}: {wrong}")))
 }
 
-fn content(path: &Path) -> Content {
+pub(crate) fn content(path: &Path) -> Content {
     let wrong = |problem: String| Unusable(format!("{}: {problem}", path.display()));
     let size = std::fs::metadata(path)
         .map_err(|error| wrong(error.to_string()))?
@@ -104,16 +104,23 @@ fn parse(text: &str) -> Result<Conf, Unusable> {
 pub async fn watch(path: PathBuf, mut last: Content, changes: mpsc::Sender<Result<Conf, Unusable>>) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
+            () = change(&path, &mut last) => {}
             () = changes.closed() => return,
         }
-        let now = content(&path);
-        if now == last {
-            continue;
+        let conf = parse_content(Some(&path), &last);
+        if changes.send(conf).await.is_err() {
+            return;
         }
-        let change = parse_content(Some(&path), &now);
-        last = now;
-        if changes.send(change).await.is_err() {
+    }
+}
+
+/// Waits until a file holds something else than `last`, which it then holds.
+pub(crate) async fn change(path: &Path, last: &mut Content) {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let now = content(path);
+        if now != *last {
+            *last = now;
             return;
         }
     }

@@ -6,8 +6,8 @@
 //! ```
 
 mod health;
-mod server;
-mod tls;
+pub(crate) mod server;
+pub(crate) mod tls;
 
 use crate::metrics::Metrics;
 use axum::Router;
@@ -120,7 +120,7 @@ async fn start_routes(
         tasks.spawn(server::serve(listener, None, inside));
     }
     if settings.healthz {
-        let tls = settings.tls.as_ref().map(tls::acceptor).transpose()?;
+        let tls = settings.tls.as_ref().map(fixed).transpose()?;
         let listener = listen("--healthz-address", &settings.healthz_address).await?;
         let routes = health_routes(health.clone());
         tasks.spawn(server::serve(listener, tls, routes));
@@ -128,7 +128,13 @@ async fn start_routes(
     Ok(())
 }
 
-async fn listen(flag: &'static str, address: &str) -> Result<TcpListener, ServeError> {
+/// A certificate that stays as it is.
+fn fixed(files: &TlsFiles) -> Result<server::Tls, ServeError> {
+    let config = tls::from_files(files, &tls::read(files)?)?;
+    Ok(tokio::sync::watch::channel(config).1)
+}
+
+pub(crate) async fn listen(flag: &'static str, address: &str) -> Result<TcpListener, ServeError> {
     // `:8080` means all addresses of the machine.
     let given = match address.strip_prefix(':') {
         Some(port) => format!("[::]:{port}"),
@@ -184,7 +190,7 @@ where
     routes
 }
 
-fn health_routes(health: Arc<Health>) -> Router {
+pub(crate) fn health_routes(health: Arc<Health>) -> Router {
     let answer = |verdict: Result<(), String>, otherwise: StatusCode| match verdict {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(why) => (otherwise, format!("{why}\n")),

@@ -9,6 +9,7 @@
 
 mod commands;
 mod failure;
+mod manifests;
 mod plan;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -38,21 +39,26 @@ struct Volcano {
 enum Command {
     Scheduler(Box<commands::scheduler::SchedulerArgs>),
     ControllerManager(Box<commands::controller_manager::ControllerManagerArgs>),
+    WebhookManager(Box<commands::webhook_manager::WebhookManagerArgs>),
     Plan(commands::plan::PlanArgs),
+    Manifests(Box<commands::manifests::ManifestsArgs>),
     /// Print the CustomResourceDefinitions, for `kubectl apply -f -` and for charts
     Crds(commands::crds::CrdsArgs),
+    GenAdmissionSecret(commands::gen_admission_secret::GenAdmissionSecretArgs),
 }
 
 /// Names that the binary may be linked under, with the subcommand that each stands for.
 const LINKS: &[(&str, &str)] = &[
     ("vc-scheduler", "scheduler"),
     ("vc-controller-manager", "controller-manager"),
+    ("vc-webhook-manager", "webhook-manager"),
+    ("gen-admission-secret", "gen-admission-secret"),
     ("volcano-plan", "plan"),
     ("volcano-crds", "crds"),
 ];
 
 /// Subcommands that take their flags as Go programs do.
-const GO_STYLE: &[&str] = &["scheduler", "controller-manager"];
+const GO_STYLE: &[&str] = &["scheduler", "controller-manager", "webhook-manager"];
 
 fn main() -> ExitCode {
     let arguments = with_subcommand(std::env::args_os().collect());
@@ -60,6 +66,9 @@ fn main() -> ExitCode {
     let outcome = match volcano.command {
         Command::Scheduler(args) => commands::scheduler::run(&args),
         Command::ControllerManager(args) => commands::controller_manager::run(&args),
+        Command::WebhookManager(args) => commands::webhook_manager::run(&args),
+        Command::Manifests(args) => commands::manifests::run(&args),
+        Command::GenAdmissionSecret(args) => commands::gen_admission_secret::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Crds(args) => commands::crds::run(&args)
             .map(|()| ExitCode::SUCCESS)
@@ -110,7 +119,16 @@ mod tests {
     #[test]
     fn a_link_stands_for_its_subcommand() {
         let arguments = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
-        let cases: [(&[&str], &[&str]); 5] = [
+        let cases: [(&[&str], &[&str]); 6] = [
+            (
+                &["./gen-admission-secret.sh", "--secret", "x"],
+                &[
+                    "./gen-admission-secret.sh",
+                    "gen-admission-secret",
+                    "--secret",
+                    "x",
+                ],
+            ),
             (
                 &["/vc-scheduler", "-v=3"],
                 &["/vc-scheduler", "scheduler", "-v=3"],

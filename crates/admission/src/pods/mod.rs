@@ -20,6 +20,24 @@ use groups::ResourceGroup;
 /// Annotations that limit how many pods of a job may be evicted.
 const BUDGETS: [&str; 2] = [annotations::JDB_MIN_AVAILABLE, annotations::JDB_MAX_UNAVAILABLE];
 
+/// Which pods [`validate`] has something to say about, for the API server, in CEL: it asks about no others, so that they
+/// do not depend on an answer.
+pub(crate) fn conditions(scheduler_names: &[String]) -> Value {
+    let quoted = |text: &String| format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"));
+    let names: Vec<_> = scheduler_names.iter().map(quoted).collect();
+    let annotated = BUDGETS.map(|key| format!("'{key}' in object.metadata.annotations"));
+    json!([
+        {
+            "name": "scheduler",
+            "expression": format!("has(object.spec.schedulerName) && object.spec.schedulerName in [{}]", names.join(", ")),
+        },
+        {
+            "name": "budget",
+            "expression": format!("has(object.metadata.annotations) && ({})", annotated.join(" || ")),
+        },
+    ])
+}
+
 /// A pod as far as it is judged and changed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -54,6 +54,16 @@ pub fn ensure(job: &Job, group: Option<&PodGroup>, priorities: &Priorities) -> O
 }
 
 fn create(job: &Job, priorities: &Priorities) -> Write {
+    let group = pod_group(job, priorities);
+    Write::Create {
+        target: Target::named(PodGroup::KIND, &job.metadata.namespace, &group.metadata.name),
+        body: to_value(&group),
+        fill: None,
+    }
+}
+
+/// The PodGroup of a Job as it is made.
+pub fn pod_group(job: &Job, priorities: &Priorities) -> PodGroup {
     let mut group = PodGroup::named(&job.metadata.namespace, &group_name(job));
     group.metadata.labels.clone_from(&job.metadata.labels);
     group.metadata.annotations.clone_from(&job.metadata.annotations);
@@ -63,11 +73,7 @@ fn create(job: &Job, priorities: &Priorities) -> Write {
     );
     group.metadata.owner_references = vec![controller(job)];
     group.spec = desired(job, priorities);
-    Write::Create {
-        target: Target::named(PodGroup::KIND, &job.metadata.namespace, &group.metadata.name),
-        body: to_value(&group),
-        fill: None,
-    }
+    group
 }
 
 /// Changes what follows from fields of the Job that may change. The scheduler and others write the rest.

@@ -47,8 +47,9 @@ mod table;
 mod volumes;
 
 pub use failures::{Failed, warnings};
-pub use group::group_name;
+pub use group::{group_name, pod_group};
 pub use memory::Memory;
+pub use pod::pod_metadata;
 
 use crate::plugins;
 use crate::write::{Event, Plan, Target, Write};

@@ -49,6 +49,12 @@ pub fn create(
     })
 }
 
+/// Metadata of a pod as it is made, before plugins add to it.
+pub fn pod_metadata(job: &Job, task: &TaskSpec, index: i32) -> Value {
+    let name = pod_name(job, task, index);
+    metadata(job, task, index, &name, Circumstances::default())
+}
+
 /// The partition of a pod.
 pub fn partition(task: &TaskSpec, index: i32) -> Option<String> {
     let size = task.partition_policy.as_ref()?.partition_size;

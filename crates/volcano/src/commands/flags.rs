@@ -142,15 +142,15 @@ pub struct MetricsArgs {
     pub enable_metrics: bool,
 }
 
-/// Certificates of the health endpoint.
+/// Certificates of endpoints.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Endpoints")]
 pub struct TlsArgs {
-    /// CA that client certificates are checked against; health is served over HTTPS when all three files are given
+    /// CA that client certificates are checked against; HTTPS is served when all three files are given
     #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
     ca_cert_file: OsString,
 
-    /// Certificate of the health endpoint
+    /// Certificate of the server
     #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
     tls_cert_file: OsString,
 

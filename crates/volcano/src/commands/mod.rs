@@ -3,10 +3,13 @@
 pub mod controller_manager;
 pub mod crds;
 mod flags;
+pub mod gen_admission_secret;
 pub(crate) mod go_flags;
 mod klog;
+pub mod manifests;
 pub mod plan;
 pub mod scheduler;
+pub mod webhook_manager;
 
 use crate::failure::Failure;
 use std::io::{ErrorKind, Write};

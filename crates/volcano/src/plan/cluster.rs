@@ -237,6 +237,11 @@ impl Collector {
 }
 
 impl Priorities {
+    /// Numbers by the names of classes.
+    pub fn by_class(&self) -> &BTreeMap<String, i32> {
+        &self.by_class
+    }
+
     fn of<'a>(classes: impl Iterator<Item = &'a PriorityClass>) -> Self {
         let system = SYSTEM_CLASSES
             .iter()

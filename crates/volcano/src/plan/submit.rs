@@ -10,17 +10,16 @@ use super::objects::{DEFAULT_NAMESPACE, made_uid};
 use super::source::Source;
 use crate::failure::Failure;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use volcano_api::batch::{Iteration, Job, TaskSpec};
-use volcano_api::core::{self, PersistentVolumeClaim, Pod, PodVolume, PodVolumeClaim, pod_requests};
-use volcano_api::meta::{LabelSelector, OwnerReference, Resource as _, ResourceList};
-use volcano_api::names::{annotations, kinds, labels, tasks};
-use volcano_api::quantity::{Format, Quantity};
-use volcano_api::scheduling::{NetworkTopology, PodGroup, PodGroupPhase, SubGroupPolicy};
+use volcano_api::core::{PersistentVolumeClaim, Pod, PodVolume, PodVolumeClaim};
+use volcano_api::names::kinds;
+use volcano_api::scheduling::{PodGroup, PodGroupPhase};
 use volcano_api::time::Time;
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
+use volcano_reconcile::job::{group_name, pod_group, pod_metadata};
 
 /// The most pods that one Job is expanded to.
 const MAX_PODS: i64 = 1_000_000;
@@ -92,14 +91,8 @@ fn add(
     scheduler_name: &str,
     now: Time,
 ) -> Result<Submitted, Failure> {
-    admission::mutate(&mut job, scheduler_name);
-    let refusals = admission::refusals(&job, cluster);
-    if !refusals.is_empty() {
-        return Err(Failure::new(format!(
-            "{title}: the Job would be refused: {}",
-            refusals.join("; ")
-        )));
-    }
+    job = admission::admit(&job, cluster, scheduler_name)
+        .map_err(|refusal| Failure::new(format!("{title}: the Job would be refused: {refusal}")))?;
     let pods: i64 = job.spec.tasks.iter().map(|task| i64::from(task.replicas)).sum();
     if pods > MAX_PODS {
         return Err(Failure::new(format!(
@@ -110,12 +103,7 @@ fn add(
     let claims = claims(&job, cluster, title)?;
     let templates = templates(&job, title, &claims)?;
     let mut objects: Vec<Delta> = Vec::new();
-    objects.push(Delta::PodGroup(Box::new(pod_group(
-        &job,
-        &templates,
-        &priorities,
-        now,
-    ))));
+    objects.push(Delta::PodGroup(Box::new(group(&job, &priorities, now))));
     objects.extend(
         claims
             .iter()
@@ -132,7 +120,7 @@ fn add(
             continue;
         }
         for index in 0..task.replicas {
-            let mut pod = pod(&job, task, template, index, now);
+            let mut pod = pod(&job, task, template, index, now)?;
             default_pod(&mut pod, &priorities);
             objects.push(Delta::Pod(Box::new(pod)));
         }
@@ -156,10 +144,6 @@ fn add(
     };
     cluster.objects.extend(objects);
     Ok(submitted)
-}
-
-fn group_name(job: &Job) -> String {
-    format!("{}-{}", job.metadata.name, job.metadata.uid)
 }
 
 /// A claim of the Job, and its object if the Job makes it.
@@ -221,8 +205,6 @@ fn templates(job: &Job, title: &str, claims: &[JobClaim]) -> Result<Vec<Pod>, Fa
             spec: read.spec,
             ..Pod::default()
         };
-        pod.metadata.labels = read.metadata.labels;
-        pod.metadata.annotations = read.metadata.annotations;
         if pod.spec.scheduler_name.is_empty() {
             pod.spec.scheduler_name.clone_from(&job.spec.scheduler_name);
         }
@@ -266,270 +248,28 @@ fn unmet_dependency(job: &Job, task: &TaskSpec) -> Option<String> {
 }
 
 /// One pod of a task.
-fn pod(job: &Job, task: &TaskSpec, template: &Pod, index: i32, now: Time) -> Pod {
-    let mut pod = template.clone();
-    let name = format!("{}-{}-{index}", job.metadata.name, task.name);
-    let namespace = &job.metadata.namespace;
-    pod.metadata.uid = made_uid(namespace, &name);
-    pod.metadata.name = name;
-    pod.metadata.namespace.clone_from(namespace);
-    pod.metadata.creation_timestamp = Some(now);
-    pod.metadata.owner_references = vec![core::OwnerReference {
-        api_version: kinds::JOB.api_version(),
-        kind: kinds::JOB.kind.to_owned(),
-        name: job.metadata.name.clone(),
-        uid: job.metadata.uid.clone(),
-        controller: true,
-        block_owner_deletion: true,
-    }];
-    let role = if task.name.is_empty() {
-        tasks::DEFAULT
-    } else {
-        &task.name
+fn pod(job: &Job, task: &TaskSpec, template: &Pod, index: i32, now: Time) -> Result<Pod, Failure> {
+    let metadata = serde_json::from_value(pod_metadata(job, task, index))
+        .map_err(|error| Failure::new(format!("{}: its pods: {error}", job.metadata.key())))?;
+    let mut pod = Pod {
+        metadata,
+        spec: template.spec.clone(),
+        ..Pod::default()
     };
-    let own_annotations = [
-        (annotations::TASK_INDEX, index.to_string()),
-        (annotations::TASK_SPEC, role.to_owned()),
-        (annotations::KUBE_GROUP_NAME, group_name(job)),
-        (annotations::JOB_NAME, job.metadata.name.clone()),
-        (annotations::QUEUE_NAME, job.spec.queue.clone()),
-        (annotations::JOB_VERSION, job.status.version.to_string()),
-        (
-            annotations::TEMPLATE_UID,
-            format!("{}-{}", job.metadata.name, task.name),
-        ),
-        (annotations::JOB_RETRY_COUNT, job.status.retry_count.to_string()),
-    ];
-    put(&mut pod.metadata.annotations, own_annotations);
-    if !task.topology_policy.is_unset() {
-        put(
-            &mut pod.metadata.annotations,
-            [(
-                annotations::NUMA_TOPOLOGY_POLICY,
-                task.topology_policy.to_string(),
-            )],
-        );
-    }
-    let passed_on = [
-        annotations::PREEMPTABLE,
-        annotations::COOLDOWN_TIME,
-        annotations::REVOCABLE_ZONE,
-    ];
-    copy(
-        &job.metadata.annotations,
-        &mut pod.metadata.annotations,
-        &passed_on,
-    );
-    let budget = [annotations::JDB_MIN_AVAILABLE, annotations::JDB_MAX_UNAVAILABLE];
-    if let Some(key) = budget
-        .iter()
-        .find(|key| job.metadata.annotations.contains_key(**key))
-    {
-        copy(&job.metadata.annotations, &mut pod.metadata.annotations, &[key]);
-    }
-    let own_labels = [
-        (labels::TASK_INDEX, index.to_string()),
-        (labels::JOB_NAME, job.metadata.name.clone()),
-        (labels::TASK_SPEC, role.to_owned()),
-        (labels::JOB_NAMESPACE, namespace.clone()),
-        (labels::QUEUE_NAME, job.spec.queue.clone()),
-    ];
-    put(&mut pod.metadata.labels, own_labels);
-    copy(
-        &job.metadata.labels,
-        &mut pod.metadata.labels,
-        &[labels::PREEMPTABLE, labels::COOLDOWN_TIME],
-    );
-    if let Some(policy) = &task.partition_policy {
-        let partition = index
-            .checked_div(policy.partition_size)
-            .filter(|_| policy.partition_size > 0)
-            .unwrap_or(0);
-        put(
-            &mut pod.metadata.labels,
-            [(labels::PARTITION_ID, partition.to_string())],
-        );
-    }
-    pod
+    let meta = &mut pod.metadata;
+    meta.uid = made_uid(&meta.namespace, &meta.name);
+    meta.creation_timestamp = Some(now);
+    Ok(pod)
 }
 
-fn put<const N: usize>(map: &mut BTreeMap<String, String>, pairs: [(&str, String); N]) {
-    map.extend(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)));
-}
-
-fn copy(from: &BTreeMap<String, String>, to: &mut BTreeMap<String, String>, keys: &[&str]) {
-    for key in keys {
-        if let Some(value) = from.get(*key) {
-            to.insert((*key).to_owned(), value.clone());
-        }
-    }
-}
-
-fn pod_group(job: &Job, templates: &[Pod], priorities: &Priorities, now: Time) -> PodGroup {
-    let mut group = PodGroup::named(&job.metadata.namespace, &group_name(job));
+/// Its PodGroup, which waits to be admitted.
+fn group(job: &Job, priorities: &Priorities, now: Time) -> PodGroup {
+    let mut group = pod_group(job, priorities.by_class());
     let meta = &mut group.metadata;
     meta.uid = made_uid(&meta.namespace, &meta.name);
     meta.creation_timestamp = Some(now);
-    meta.labels = job.metadata.labels.clone();
-    meta.annotations = job.metadata.annotations.clone();
-    meta.owner_references = vec![OwnerReference {
-        api_version: kinds::JOB.api_version(),
-        kind: kinds::JOB.kind.to_owned(),
-        name: job.metadata.name.clone(),
-        uid: job.metadata.uid.clone(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-        ..OwnerReference::default()
-    }];
-    let spec = &mut group.spec;
-    spec.min_member = job.spec.min_available;
-    spec.min_task_member = job
-        .spec
-        .tasks
-        .iter()
-        .map(|task| (task.name.clone(), task_minimum(task)))
-        .collect();
-    spec.queue.clone_from(&job.spec.queue);
-    spec.priority_class_name.clone_from(&job.spec.priority_class_name);
-    spec.min_resources = Some(min_resources(job, templates, priorities));
-    spec.network_topology = job.spec.network_topology.as_ref().map(one_tier);
-    spec.sub_group_policy = job.spec.tasks.iter().filter_map(sub_group).collect();
     group.status.phase = PodGroupPhase::Pending;
     group
-}
-
-fn task_minimum(task: &TaskSpec) -> i32 {
-    let partitions = task
-        .partition_policy
-        .as_ref()
-        .map(|p| p.min_partitions.saturating_mul(p.partition_size));
-    task.min_available
-        .or(partitions.filter(|&pods| pods != 0))
-        .unwrap_or(task.replicas)
-}
-
-/// The tier by number wins over the tier by name.
-fn one_tier(topology: &NetworkTopology) -> NetworkTopology {
-    let mut topology = topology.clone();
-    if topology.highest_tier_allowed.is_some() {
-        topology.highest_tier_name.clear();
-    }
-    topology
-}
-
-fn sub_group(task: &TaskSpec) -> Option<SubGroupPolicy> {
-    let policy = task.partition_policy.as_ref()?;
-    let match_labels = [(labels::TASK_SPEC.to_owned(), task.name.clone())].into();
-    Some(SubGroupPolicy {
-        name: task.name.clone(),
-        sub_group_size: Some(policy.partition_size),
-        min_sub_groups: Some(policy.min_partitions),
-        label_selector: Some(LabelSelector {
-            match_labels,
-            ..LabelSelector::default()
-        }),
-        match_label_keys: vec![labels::PARTITION_ID.to_owned()],
-        network_topology: policy.network_topology.as_ref().map(one_tier),
-        ..SubGroupPolicy::default()
-    })
-}
-
-/// What the smallest gang uses: the pods of the most important tasks, up to the Job's minimum.
-fn min_resources(job: &Job, templates: &[Pod], priorities: &Priorities) -> ResourceList {
-    let mut sum = ResourceList::new();
-    for (count, template) in smallest_gang(job, templates, priorities) {
-        for (name, amount) in usage(template) {
-            let total = sum.entry(name).or_default();
-            let added = amount.saturating_mul(i64::from(count));
-            *total = if total.is_zero() {
-                added
-            } else {
-                total.saturating_add(added)
-            };
-        }
-    }
-    sum
-}
-
-/// How many pods of each template make the smallest gang.
-fn smallest_gang<'a>(job: &Job, templates: &'a [Pod], priorities: &Priorities) -> Vec<(i32, &'a Pod)> {
-    let mut order: Vec<(&TaskSpec, &Pod)> = job.spec.tasks.iter().zip(templates).collect();
-    let priority = |task: &TaskSpec| {
-        let class = task
-            .template
-            .spec()
-            .and_then(|spec| spec.get("priorityClassName"))
-            .and_then(Value::as_str);
-        class.and_then(|class| priorities.get(class)).unwrap_or(0)
-    };
-    order.sort_by_key(|(task, _)| std::cmp::Reverse(priority(task)));
-    let minimum = |task: &TaskSpec| task.min_available.unwrap_or(task.replicas).max(0);
-    let minimums: i64 = order.iter().map(|(task, _)| i64::from(minimum(task))).sum();
-    let mut remaining = job.spec.min_available.max(0);
-    let mut take = |wanted: i32| {
-        let taken = wanted.clamp(0, remaining);
-        remaining -= taken;
-        taken
-    };
-    if i64::from(job.spec.min_available) < minimums {
-        return order
-            .iter()
-            .map(|(task, pod)| (take(task.replicas), *pod))
-            .collect();
-    }
-    let mut gang: Vec<_> = order
-        .iter()
-        .map(|(task, pod)| (take(task.min_available.unwrap_or(0)), *pod))
-        .collect();
-    for ((task, _), (count, _)) in order.iter().zip(&mut gang) {
-        *count += take(task.replicas - task.min_available.unwrap_or(0).max(0));
-    }
-    gang
-}
-
-/// What a pod counts for in a quota.
-fn usage(pod: &Pod) -> ResourceList {
-    let one = Quantity::from_value(1, Format::DecimalSi);
-    let mut usage: ResourceList = [("pods".to_owned(), one), ("count/pods".to_owned(), one)].into();
-    for (name, amount) in pod_requests(pod) {
-        let quota = format!("requests.{name}");
-        let plain = match name.as_str() {
-            "cpu" | "memory" | "ephemeral-storage" => true,
-            name if name.starts_with("hugepages-") => true,
-            _ => quota.contains('/') && !quota.contains("kubernetes.io/"),
-        };
-        usage.insert(quota, amount);
-        if plain {
-            usage.insert(name, amount);
-        }
-    }
-    for (name, amount) in pod_requests(&limits_as_requests(pod)) {
-        if matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage") {
-            usage.insert(format!("limits.{name}"), amount);
-        }
-    }
-    usage
-}
-
-/// A pod that requests what the given one is limited to: limits add up by the same rules.
-fn limits_as_requests(pod: &Pod) -> Pod {
-    let mut limits = Pod {
-        spec: pod.spec.clone(),
-        ..Pod::default()
-    };
-    let spec = &mut limits.spec;
-    let mut limited = BTreeSet::new();
-    let containers = spec
-        .containers
-        .iter_mut()
-        .chain(&mut spec.init_containers)
-        .map(|c| &mut c.resources);
-    for resources in containers.chain(&mut spec.resources) {
-        resources.requests = std::mem::take(&mut resources.limits);
-        limited.extend(resources.requests.keys().cloned());
-    }
-    spec.overhead.retain(|name, _| limited.contains(name));
-    limits
 }
 
 #[cfg(test)]
