@@ -7,15 +7,20 @@
     reason = "helpers of tests stop at the first surprise, as tests do"
 )]
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 use volcano_testcluster::images::Image;
 use volcano_testcluster::objects::{self, Progress, check};
 use volcano_testcluster::{Cluster, Options};
 
 use crate::acts::done;
+use crate::install::NAMESPACE;
+use crate::jobs::BATCH;
+use crate::process::{BINARY, volcano};
 
 /// How many nodes there are.
 pub const NODES: usize = 2;
@@ -40,6 +45,47 @@ pub fn cluster() -> &'static Cluster {
     &CLUSTER
 }
 
+/// The programs of the system, as Deployments.
+const DEPLOYMENTS: [&str; 3] = ["volcano-admission", "volcano-controllers", "volcano-scheduler"];
+
+/// Installs the whole system from its manifests, in pods of an image of the binary that is tested, once for all tests.
+async fn install() {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    let install = || async {
+        let applied = tokio::task::spawn_blocking(|| -> anyhow::Result<()> {
+            let cluster = cluster();
+            cluster.load_image(&Image::Volcano(PathBuf::from(&*BINARY)))?;
+            let manifests = volcano(&[
+                "manifests",
+                "--image-tag=test",
+                "--image-pull-policy=IfNotPresent",
+            ])?;
+            let apply = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
+            cluster.kubectl_reading(&apply, &manifests)?;
+            Ok(())
+        });
+        done(done(applied.await.map_err(Into::into)));
+        let client = done(cluster().client());
+        for name in DEPLOYMENTS {
+            let path = objects::path("apps/v1", NAMESPACE, "deployments", name);
+            let what = format!("{name} runs");
+            let ready = objects::wait_until(&what, PATIENCE, || async {
+                let status = objects::get(&client, &path).await?["status"].clone();
+                let pods = objects::pods(&client, NAMESPACE).await?;
+                let shown = || {
+                    format!(
+                        "{status} {:?}",
+                        pods.iter().map(|pod| &pod["status"]).collect::<Vec<_>>()
+                    )
+                };
+                Ok(check(status["readyReplicas"] == 1, shown))
+            });
+            done(ready.await);
+        }
+    };
+    INSTALLED.get_or_init(install).await;
+}
+
 /// A namespace on real nodes.
 pub struct Field {
     /// Who the test acts as.
@@ -59,6 +105,74 @@ impl Field {
         let account = objects::path("v1", &field.namespace, "serviceaccounts", "default");
         field.wait(&account, "it is there", |_| true).await;
         field
+    }
+
+    /// The same, with the whole system installed and at work.
+    pub async fn with_volcano() -> Field {
+        let field = Field::new().await;
+        install().await;
+        field
+    }
+
+    /// Path of a Job.
+    pub fn job_path(&self, name: &str) -> String {
+        objects::path(BATCH, &self.namespace, "jobs", name)
+    }
+
+    /// Waits for the phase of a Job.
+    pub async fn wait_job(&self, name: &str, phase: &str) -> Value {
+        let what = format!("its phase is {phase}");
+        self.wait(&self.job_path(name), &what, |job| {
+            job["status"]["state"]["phase"] == phase
+        })
+        .await
+    }
+
+    /// Waits until a Job is in one of the phases that it ends in, and is in this one.
+    pub async fn wait_end(&self, name: &str, phase: &str) -> Value {
+        let ends = ["Completed", "Failed", "Terminated", "Aborted"];
+        let job = self
+            .wait(&self.job_path(name), "it has ended", |job| {
+                ends.iter().any(|end| job["status"]["state"]["phase"] == *end)
+            })
+            .await;
+        assert_eq!(job["status"]["state"]["phase"], phase, "{}", job["status"]);
+        job
+    }
+
+    /// Waits until there are exactly these pods of a Job, each as `name phase`, those that are leaving left out.
+    pub async fn wait_pods(&self, job: &str, expected: &[&str]) {
+        let what = format!("the pods of {job} are {expected:?}");
+        let waited = objects::wait_until(&what, PATIENCE, || async {
+            let pods = objects::pods(&self.client, &self.namespace).await?;
+            let mut shown: Vec<String> = pods
+                .iter()
+                .filter(|pod| pod["metadata"]["labels"]["volcano.sh/job-name"] == job)
+                .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+                .map(|pod| {
+                    format!(
+                        "{} {}",
+                        objects::name_of(pod),
+                        pod["status"]["phase"].as_str().unwrap_or("")
+                    )
+                })
+                .collect();
+            shown.sort();
+            Ok(check(shown == expected, || format!("{shown:?}")))
+        });
+        done(waited.await);
+    }
+
+    /// Gives an order to a Job.
+    pub async fn order(&self, job: &str, action: &str) {
+        let command = json!({
+            "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
+            "metadata": {"generateName": format!("{job}-"), "namespace": self.namespace},
+            "action": action,
+            "target": {"apiVersion": BATCH, "kind": "Job", "name": job},
+        });
+        let path = objects::path("bus.volcano.sh/v1alpha1", &self.namespace, "commands", "");
+        done(objects::create(&self.client, &path, &command).await);
     }
 
     /// `kubectl` in the test's namespace; what it prints.

@@ -27,6 +27,7 @@ pub fn objects(values: &Values) -> Vec<Value> {
             part: PART,
             app: APP,
             container: PART.to_owned(),
+            command: "vc-webhook-manager",
             program: &values.admission,
             args: args(values),
             env: Vec::new(),

@@ -35,6 +35,7 @@ pub fn objects(values: &Values) -> Vec<Value> {
             part: PART,
             app: APP,
             container: values.name(PART),
+            command: "vc-controller-manager",
             program: &values.controllers,
             args: args(values),
             env: vec![

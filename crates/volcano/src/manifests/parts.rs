@@ -95,6 +95,8 @@ pub struct Workload<'a> {
     pub app: &'a str,
     /// Name of the container.
     pub container: String,
+    /// The program's own name, under which it is at the root of its image. Said here, so that one image can serve all.
+    pub command: &'a str,
     pub program: &'a Program,
     pub args: Vec<String>,
     pub env: Vec<Value>,
@@ -155,6 +157,7 @@ fn container(values: &Values, workload: &Workload<'_>) -> Value {
         "name": workload.container,
         "image": format!("{}/{}:{}", images.registry, workload.program.image, images.tag),
         "imagePullPolicy": images.pull_policy,
+        "command": [format!("/{}", workload.command)],
         "args": workload.args,
         "livenessProbe": liveness,
         "securityContext": {

@@ -30,6 +30,7 @@ pub fn objects(values: &Values) -> Vec<Value> {
             part: PART,
             app: APP,
             container: values.name(PART),
+            command: "vc-scheduler",
             program: &values.scheduler,
             args: args(values),
             env: vec![json!({"name": "DEBUG_SOCKET_DIR", "value": SOCKETS})],
