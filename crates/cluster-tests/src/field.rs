@@ -165,11 +165,12 @@ impl Field {
 
     /// Gives an order to a Job.
     pub async fn order(&self, job: &str, action: &str) {
+        let uid = done(objects::get(&self.client, &self.job_path(job)).await)["metadata"]["uid"].clone();
         let command = json!({
             "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
             "metadata": {"generateName": format!("{job}-"), "namespace": self.namespace},
             "action": action,
-            "target": {"apiVersion": BATCH, "kind": "Job", "name": job},
+            "target": {"apiVersion": BATCH, "kind": "Job", "name": job, "uid": uid},
         });
         let path = objects::path("bus.volcano.sh/v1alpha1", &self.namespace, "commands", "");
         done(objects::create(&self.client, &path, &command).await);
