@@ -128,7 +128,7 @@ fn own_rules(values: &Values) -> Vec<Value> {
         named_rule(
             "",
             &["secrets"],
-            &[values.admission_secret.clone()],
+            std::slice::from_ref(&values.admission_secret),
             &["get", "patch"],
         ),
     ]
