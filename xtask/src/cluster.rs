@@ -1,26 +1,39 @@
-//! `cargo xtask cluster`: a real control plane in the background, for trying things out by hand.
+//! `cargo xtask cluster`: a real control plane in the background, for trying things out by hand; with real nodes if wished.
 
 use std::io::Write as _;
 
 use anyhow::bail;
-use volcano_testcluster::background::{Background, Started};
+use volcano_testcluster::background::{Background, Started, Wanted};
 use volcano_testcluster::binaries::{Binaries, KUBERNETES_VERSION, Program};
+use volcano_testcluster::images::Image;
+use volcano_testcluster::nodes::Packages;
 
 /// What to do with the control plane.
 #[derive(clap::Subcommand)]
 pub enum ClusterCommand {
     /// Build and start a control plane with the CRDs of this project; it runs until `down`.
-    Up {
-        /// Build kubectl too, and print its path.
-        #[arg(long)]
-        kubectl: bool,
-    },
+    Up(UpArgs),
     /// Stop the control plane and remove its data.
     Down,
     /// Print the path of its kubeconfig.
     Kubeconfig,
     /// Say what runs.
     Status,
+}
+
+/// What to start.
+#[derive(clap::Args)]
+pub struct UpArgs {
+    /// Build kubectl too, and print its path.
+    #[arg(long)]
+    kubectl: bool,
+    /// Start this many real nodes, which run pods: needs root and some packages of Debian. Without any, nodes are plain
+    /// objects, and pods on them do not run.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    nodes: usize,
+    /// Install the packages that nodes need, with apt-get.
+    #[arg(long, requires = "nodes")]
+    install_packages: bool,
 }
 
 /// Carries out a command.
@@ -30,22 +43,32 @@ pub enum ClusterCommand {
 pub fn run(command: &ClusterCommand) -> anyhow::Result<()> {
     let background = Background::locate()?;
     match command {
-        ClusterCommand::Up { kubectl } => up(&background, *kubectl),
+        ClusterCommand::Up(args) => up(&background, args),
         ClusterCommand::Down => down(&background),
         ClusterCommand::Kubeconfig => kubeconfig(&background),
         ClusterCommand::Status => status(&background),
     }
 }
 
-fn up(background: &Background, kubectl: bool) -> anyhow::Result<()> {
-    let kubectl = match kubectl {
+fn up(background: &Background, args: &UpArgs) -> anyhow::Result<()> {
+    let kubectl = match args.kubectl {
         true => Binaries::locate()?
             .ensure(Program::Kubectl)?
             .display()
             .to_string(),
         false => "kubectl".to_owned(),
     };
-    let what = match background.up(&volcano_api::crd::all())? {
+    let images = vec![Image::Busybox, Image::Debian];
+    let wanted = Wanted {
+        crds: volcano_api::crd::all(),
+        nodes: args.nodes,
+        packages: match args.install_packages {
+            true => Packages::Install,
+            false => Packages::from_environment(),
+        },
+        images: images.clone(),
+    };
+    let what = match background.up(&wanted)? {
         Started::Now => "is running, with the CRDs installed",
         Started::Before => "is running already; all checkouts with this cache share it",
     };
@@ -53,13 +76,29 @@ fn up(background: &Background, kubectl: bool) -> anyhow::Result<()> {
     print(&format!(
         "Kubernetes {KUBERNETES_VERSION} {what}.\n\n  \
            kubeconfig  {}\n  \
-           logs        {}/*.log\n\n\
-         Next:\n  \
-           export KUBECONFIG={}\n  \
-           {kubectl} get crds\n  \
-           cargo xtask cluster down\n",
+           logs        {}/*.log\n",
         kubeconfig.display(),
         directory.display(),
+    ));
+    if args.nodes > 0 {
+        let names: Vec<String> = images.iter().flat_map(Image::references).collect();
+        print(&format!(
+            "  nodes       {}, with logs in {}/node-*/*.log\n  \
+               images      {}\n",
+            args.nodes,
+            directory.display(),
+            names.join("\n              "),
+        ));
+    }
+    let first = match args.nodes {
+        0 => "get crds",
+        _ => "run hello --image busybox:1 --restart Never -it --rm -- echo hello",
+    };
+    print(&format!(
+        "\nNext:\n  \
+           export KUBECONFIG={}\n  \
+           {kubectl} {first}\n  \
+           cargo xtask cluster down\n",
         kubeconfig.display(),
     ));
     Ok(())
@@ -84,9 +123,14 @@ fn kubeconfig(background: &Background) -> anyhow::Result<()> {
 
 fn status(background: &Background) -> anyhow::Result<()> {
     let mut text = String::new();
-    for (program, id) in background.processes() {
-        let state = id.map_or("not running".to_owned(), |id| format!("running, process {id}"));
-        text += &format!("{:<24} {state}\n", program.name());
+    for process in background.processes() {
+        let state = process
+            .id
+            .map_or("not running".to_owned(), |id| format!("running, process {id}"));
+        text += &format!("{:<24} {state}\n", process.title);
+    }
+    if text.is_empty() {
+        text = "nothing is running\n".to_owned();
     }
     if background.is_running() {
         text += &format!("kubeconfig {}\n", background.kubeconfig_path().display());

@@ -1,17 +1,21 @@
 //! `cargo xtask test`: the one test command, on a laptop as in CI.
 //!
 //! ```text
-//! 1 format -> 2 lints -> 3 tests -> 4 purity -> 5 documentation -> 6 cluster tests      stops at the first that fails
+//! 1 format -> 2 lints -> 3 tests -> 4 purity -> 5 documentation -> 6 cluster tests -> 7 node tests
+//!                                                                         stops at the first that fails
 //! ```
 //!
-//! The cluster tests run against a real control plane, which is built with Go. Without Go they are left out, and the
-//! run says so at its end; where that must not happen, as in CI, a variable makes it a failure.
+//! The cluster tests run against a real control plane, which is built with Go; the node tests on real nodes, which need
+//! root and packages besides. What cannot run is left out, and the run says so at its end; where that must not happen, as
+//! in CI, a variable makes it a failure.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
 use volcano_testcluster::binaries::{self, Binaries, Program};
+use volcano_testcluster::images::Image;
+use volcano_testcluster::nodes::{self, Packages};
 
 use crate::process::{Cargo, workspace_root};
 use crate::purity;
@@ -24,11 +28,14 @@ const CLUSTER_TEST_FILES: &[&str] = &[
     "control_plane",
     "protobuf",
     "scheduler",
+    "jobs",
     "admission",
     "crash",
     "chaos",
 ];
-/// Variable that makes it a failure when the cluster tests cannot run.
+/// Those that need real nodes.
+const NODE_TEST_FILES: &[&str] = &["nodes"];
+/// Variable that makes it a failure when the cluster tests or the node tests cannot run.
 const CLUSTER_TESTS_VARIABLE: &str = "VOLCANO_CLUSTER_TESTS";
 /// The value of the variable that does so.
 const REQUIRED: &str = "required";
@@ -37,7 +44,7 @@ const REQUIRED: &str = "required";
 #[derive(clap::Args)]
 pub struct TestArgs {
     /// For the loop of edit and test: property tests try fewer cases; the documentation is not built, and the tests
-    /// against a real cluster do not run.
+    /// against a real cluster and on real nodes do not run.
     #[arg(long)]
     quick: bool,
 }
@@ -52,6 +59,8 @@ enum Work {
     Purity,
     /// `cargo test` of the package that needs a control plane, once that is built.
     Cluster(Cargo),
+    /// The same for real nodes, once their programs and images are made too.
+    Nodes(Cargo),
 }
 
 struct Step {
@@ -92,8 +101,13 @@ impl Tally {
 /// # Errors
 /// When a step fails.
 pub fn run(args: &TestArgs) -> anyhow::Result<()> {
-    let left_out = cluster_tests_left_out(args.quick, binaries::check_go(), required())?;
-    let steps = steps(args.quick, left_out.is_none());
+    let go = || binaries::check_go();
+    let machine = || go().and_then(|()| nodes::prepare(Packages::from_environment()));
+    let left_out = [
+        ("cluster", left_out("cluster", args.quick, go, required())?),
+        ("node", left_out("node", args.quick, machine, required())?),
+    ];
+    let steps = steps(args.quick, left_out[0].1.is_none(), left_out[1].1.is_none());
     let began = Instant::now();
     let mut tally = Tally::default();
     for (at, step) in steps.iter().enumerate() {
@@ -113,8 +127,10 @@ pub fn run(args: &TestArgs) -> anyhow::Result<()> {
         println!("{title}: ok, {took}");
     }
     println!("all {} steps ok in {}", steps.len(), seconds(began.elapsed()));
-    if let Some(reason) = left_out {
-        println!("the cluster tests did NOT run: {reason}");
+    for (what, reason) in left_out {
+        if let Some(reason) = reason {
+            println!("the {what} tests did NOT run: {reason}");
+        }
     }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
@@ -125,23 +141,26 @@ fn required() -> bool {
     std::env::var_os(CLUSTER_TESTS_VARIABLE).is_some_and(|value| value == REQUIRED)
 }
 
-/// Why the cluster tests do not run; none if they do. `go` is whether there is one that can build a control plane.
-fn cluster_tests_left_out(
+/// Why some tests do not run; none if they do. `able` says whether this machine can run them.
+fn left_out(
+    what: &str,
     quick: bool,
-    go: anyhow::Result<()>,
+    able: impl FnOnce() -> anyhow::Result<()>,
     required: bool,
 ) -> anyhow::Result<Option<String>> {
-    match go {
-        _ if quick => Ok(Some("--quick leaves them out".to_owned())),
+    if quick {
+        return Ok(Some("--quick leaves them out".to_owned()));
+    }
+    match able() {
         Ok(()) => Ok(None),
         Err(reason) if required => {
-            bail!("{CLUSTER_TESTS_VARIABLE}={REQUIRED}, but the cluster tests cannot run: {reason:#}")
+            bail!("{CLUSTER_TESTS_VARIABLE}={REQUIRED}, but the {what} tests cannot run: {reason:#}")
         }
         Err(reason) => Ok(Some(format!("{reason:#}"))),
     }
 }
 
-fn steps(quick: bool, cluster: bool) -> Vec<Step> {
+fn steps(quick: bool, cluster: bool, nodes: bool) -> Vec<Step> {
     let tests = [
         "test",
         "--workspace",
@@ -192,22 +211,32 @@ fn steps(quick: bool, cluster: bool) -> Vec<Step> {
         });
     }
     if cluster {
-        // All packages are named, as in the step before: with one alone, dependencies have other features and are
-        // built once more.
-        let tests = ["test", "--workspace", "--all-features", "--no-fail-fast"];
-        let targets = CLUSTER_TEST_FILES.iter().flat_map(|name| ["--test", name]);
-        let tests = Cargo::new(tests.into_iter().chain(targets));
         steps.push(Step {
             name: "cluster tests",
-            work: Work::Cluster(tests),
+            work: Work::Cluster(tests_of(CLUSTER_TEST_FILES)),
+        });
+    }
+    if nodes {
+        steps.push(Step {
+            name: "node tests",
+            work: Work::Nodes(tests_of(NODE_TEST_FILES)),
         });
     }
     steps
 }
 
+/// The command that runs test files of the package that needs a control plane.
+fn tests_of(files: &[&'static str]) -> Cargo {
+    // All packages are named, as in the other steps: with one alone, dependencies have other features and are built once
+    // more.
+    let tests = ["test", "--workspace", "--all-features", "--no-fail-fast"];
+    let targets = files.iter().flat_map(|name| ["--test", name]);
+    Cargo::new(tests.into_iter().chain(targets))
+}
+
 fn describe(work: &Work) -> String {
     match work {
-        Work::Cargo(cargo) | Work::Tests(cargo) | Work::Cluster(cargo) => cargo.line(),
+        Work::Cargo(cargo) | Work::Tests(cargo) | Work::Cluster(cargo) | Work::Nodes(cargo) => cargo.line(),
         Work::Purity => "cargo xtask purity".to_owned(),
     }
 }
@@ -220,6 +249,16 @@ fn perform(work: &Work, tally: &mut Tally) -> anyhow::Result<()> {
         Work::Cluster(cargo) => {
             // Here rather than in the first test that needs it, which would seem to hang for minutes.
             Binaries::locate()?.ensure_all(&Program::CONTROL_PLANE)?;
+            cargo.run_watching(|line| tally.read(line))
+        }
+        Work::Nodes(cargo) => {
+            let binaries = Binaries::locate()?;
+            binaries.ensure_all(&Program::CONTROL_PLANE)?;
+            binaries.ensure_all(&Program::NODES)?;
+            binaries.ensure(Program::Kubectl)?;
+            for image in [Image::Pause, Image::Busybox, Image::Debian] {
+                image.ensure()?;
+            }
             cargo.run_watching(|line| tally.read(line))
         }
     }
@@ -246,23 +285,23 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_leaves_out_the_documentation_and_a_run_without_go_the_cluster_tests() {
-        let names = |quick, cluster| {
-            let steps = steps(quick, cluster);
+    fn a_quick_run_leaves_out_the_documentation_and_a_run_on_a_bare_machine_what_needs_more() {
+        let names = |quick, cluster, nodes| {
+            let steps = steps(quick, cluster, nodes);
             steps.iter().map(|step| step.name).collect::<Vec<_>>()
         };
         let always = ["format", "lints", "tests", "purity"];
-        assert_eq!(names(true, false), always);
-        assert_eq!(names(false, false), [&always[..], &["documentation"]].concat());
-        assert_eq!(
-            names(false, true),
-            [&always[..], &["documentation", "cluster tests"]].concat()
-        );
+        assert_eq!(names(true, false, false), always);
+        let full = [&always[..], &["documentation"]].concat();
+        assert_eq!(names(false, false, false), full);
+        let cluster = [&full[..], &["cluster tests"]].concat();
+        assert_eq!(names(false, true, false), cluster);
+        assert_eq!(names(false, true, true), [&cluster[..], &["node tests"]].concat());
     }
 
     #[test]
-    fn the_cluster_tests_run_in_a_step_of_their_own() {
-        let lines: Vec<_> = steps(false, true)
+    fn the_cluster_tests_run_in_steps_of_their_own() {
+        let lines: Vec<_> = steps(false, true, true)
             .iter()
             .map(|step| describe(&step.work))
             .collect();
@@ -272,26 +311,28 @@ mod tests {
             lines[2]
         );
         assert!(lines[5].contains("--test crds"), "{}", lines[5]);
+        assert!(!lines[5].contains("--test nodes"), "{}", lines[5]);
+        assert!(lines[6].ends_with("--test nodes"), "{}", lines[6]);
     }
 
     #[test]
     fn cluster_tests_that_cannot_run_are_told_and_fail_where_they_are_required() {
         let no_go = || Err(anyhow::anyhow!("no `go` found"));
-        let left_out = |quick, go, required| cluster_tests_left_out(quick, go, required);
-        assert_eq!(left_out(false, Ok(()), true).unwrap(), None);
-        assert_eq!(left_out(false, no_go(), false).unwrap().unwrap(), "no `go` found");
-        let error = left_out(false, no_go(), true).unwrap_err().to_string();
+        assert_eq!(left_out("cluster", false, || Ok(()), true).unwrap(), None);
+        let told = left_out("cluster", false, no_go, false).unwrap();
+        assert_eq!(told.unwrap(), "no `go` found");
+        let error = left_out("cluster", false, no_go, true).unwrap_err().to_string();
         assert!(
             error.starts_with("VOLCANO_CLUSTER_TESTS=required, but"),
             "{error}"
         );
-        let quick = left_out(true, no_go(), true).unwrap();
+        let quick = left_out("cluster", true, no_go, true).unwrap();
         assert_eq!(quick.unwrap(), "--quick leaves them out");
     }
 
     #[test]
     fn warnings_are_errors_in_lints_and_documentation() {
-        let lines: Vec<_> = steps(false, true)
+        let lines: Vec<_> = steps(false, true, true)
             .iter()
             .map(|step| describe(&step.work))
             .collect();

@@ -21,6 +21,8 @@ pub use kinds::Kind;
 pub const PREFIX: &str = "volcano.sh/";
 /// Name of the scheduler that pods ask for.
 pub const SCHEDULER: &str = "volcano";
+/// Name of the controller manager: of its Lease, and of the component that its events come from.
+pub const CONTROLLER_MANAGER: &str = "vc-controller-manager";
 
 /// Names of scheduling gates.
 pub mod gates {

@@ -1,6 +1,7 @@
 //! A clean cluster for one test at a time: nodes belong to everybody, so tests take turns.
 
 use crate::cluster;
+use crate::controllers::Controllers;
 use crate::scheduler::Scheduler;
 use std::path::{Path, PathBuf};
 use tokio::sync::{Mutex, MutexGuard};
@@ -16,6 +17,14 @@ const LEFT_BEHIND: &[&str] = &[
     "/apis/scheduling.volcano.sh/v1beta1/queues",
     "/apis/shard.volcano.sh/v1alpha1/nodeshards",
     "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+];
+/// Kinds whose objects make pods, or have others make them.
+const MAKERS: [(&str, &str); 5] = [
+    ("bus.volcano.sh/v1alpha1", "commands"),
+    ("batch.volcano.sh/v1alpha1", "jobs"),
+    ("apps/v1", "deployments"),
+    ("apps/v1", "replicasets"),
+    ("apps/v1", "statefulsets"),
 ];
 const NAMESPACE_PREFIX: &str = "test-";
 
@@ -53,6 +62,15 @@ impl Stage {
     /// When it does not get ready.
     pub fn scheduler(&self, flags: &[&str]) -> anyhow::Result<Scheduler> {
         Scheduler::start(&cluster().kubeconfig_path(), &self.folder, flags)
+    }
+
+    /// A controller manager of this cluster with more flags, ready. It may write as fast as it can.
+    ///
+    /// # Errors
+    /// When it does not get ready.
+    pub fn controllers(&self, flags: &[&str]) -> anyhow::Result<Controllers> {
+        let flags = [&["--kube-api-qps=0"], flags].concat();
+        Controllers::start(&cluster().kubeconfig_path(), &self.folder, &flags)
     }
 
     /// A scheduler with a configuration.
@@ -97,6 +115,10 @@ async fn clear(client: &kube::Client) -> anyhow::Result<()> {
     for namespace in objects::list(client, "/api/v1/namespaces").await? {
         let name = objects::name_of(&namespace);
         if name.starts_with(NAMESPACE_PREFIX) {
+            // Jobs before what they would make again.
+            for (version, plural) in MAKERS {
+                objects::delete(client, &objects::path(version, name, plural, "")).await?;
+            }
             objects::delete_pods(client, name).await?;
             let groups = objects::path("scheduling.volcano.sh/v1beta1", name, "podgroups", "");
             objects::delete(client, &groups).await?;

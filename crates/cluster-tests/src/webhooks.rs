@@ -1,7 +1,7 @@
 //! The webhook manager as users run it: a process with the account of its own manifests.
 
 use crate::install::{self, NAMESPACE};
-use crate::scheduler::BINARY;
+use crate::process::BINARY;
 use crate::{cluster, tls};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};

@@ -327,6 +327,22 @@ impl Client {
         self.call(Method::POST, path, json, body, CALL_TIMEOUT).await
     }
 
+    /// Creates, and reads what the server made of it, in protobuf if there are tables and the server has it.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn create<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        tables: Option<Tables>,
+    ) -> Result<T, CallError> {
+        let accept = Format::accept(tables);
+        let request = request(Method::POST, path, accept, Some(format::JSON), body)?;
+        let answer = self.ask(request, tables, CALL_TIMEOUT).await?;
+        Ok(answer.encoded().object()?)
+    }
+
     /// Replaces.
     ///
     /// # Errors

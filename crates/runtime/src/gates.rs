@@ -12,6 +12,10 @@ pub const WORKLOAD_SUPPORT: &str = "WorkLoadSupport";
 pub const PDB_SUPPORT: &str = "PodDisruptionBudgetsSupport";
 /// Watch PriorityClasses.
 pub const PRIORITY_CLASS: &str = "PriorityClass";
+/// Watch Jobs.
+pub const VOLCANO_JOB_SUPPORT: &str = "VolcanoJobSupport";
+/// Watch Commands, and carry them out.
+pub const QUEUE_COMMAND_SYNC: &str = "QueueCommandSync";
 /// Watch `Numatopology` objects.
 pub const RESOURCE_TOPOLOGY: &str = "ResourceTopology";
 /// Remove the queue-allocation scheduling gate when the queue has room.
@@ -20,9 +24,9 @@ pub const QUEUE_ADMISSION_GATES: &str = "SchedulingGatesQueueAdmission";
 /// Volcano's own gates, all of them alpha, with their defaults.
 const VOLCANO: &[(&str, bool)] = &[
     (WORKLOAD_SUPPORT, true),
-    ("VolcanoJobSupport", true),
+    (VOLCANO_JOB_SUPPORT, true),
     (PDB_SUPPORT, true),
-    ("QueueCommandSync", true),
+    (QUEUE_COMMAND_SYNC, true),
     (PRIORITY_CLASS, true),
     ("CSIStorage", false),
     (RESOURCE_TOPOLOGY, true),

@@ -8,6 +8,7 @@
 
 pub mod backoff;
 pub mod client;
+pub mod controllers;
 pub mod fence;
 pub mod gates;
 pub mod lease;

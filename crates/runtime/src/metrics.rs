@@ -2,17 +2,18 @@
 //!
 //! Series of jobs and queues are taken out with them: what `/metrics` holds is bounded by what the cluster holds.
 
-mod build;
+pub(crate) mod build;
 mod jobs;
 pub mod names;
+mod process;
 mod queues;
 #[cfg(test)]
 mod tests;
 
 use build::{counter, counter_vec, gauge, gauge_vec, histogram, histogram_vec, range};
 use jobs::Jobs;
-use prometheus::process_collector::ProcessCollector;
-use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
+pub use process::Process;
+use prometheus::{Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 use queues::Queues;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +71,7 @@ impl Stage {
 /// The metrics of the scheduler. Clones share them.
 #[derive(Clone)]
 pub struct Metrics {
+    process: Process,
     series: Arc<Series>,
 }
 
@@ -89,23 +91,18 @@ struct Series {
     unschedulable_jobs: Gauge,
     jobs: Jobs,
     queues: Queues,
-    writes: IntCounterVec,
     reloads: IntCounterVec,
     config_good: Gauge,
-    watch_restarts: IntCounterVec,
-    leader: Gauge,
-    events_dropped: IntCounter,
     binds_in_flight: Gauge,
-    pending_writes: GaugeVec,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let registry = Registry::new();
         register_unused(&registry);
-        register_process(&registry);
+        let process = Process::new(&registry);
         let series = Arc::new(Series::new(registry));
-        Metrics { series }
+        Metrics { process, series }
     }
 }
 
@@ -119,14 +116,6 @@ fn register_unused(registry: &Registry) {
     ] {
         gauge_vec(registry, name, "Not set", &["namespace_name"]);
     }
-}
-
-fn register_process(registry: &Registry) {
-    registry
-        .register(Box::new(ProcessCollector::for_self()))
-        .expect("registered once");
-    let build = gauge_vec(registry, names::BUILD, "What runs", &["version"]);
-    build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
 }
 
 impl Series {
@@ -192,12 +181,6 @@ impl Series {
             ),
             jobs: Jobs::new(r),
             queues: Queues::new(r),
-            writes: counter_vec(
-                r,
-                names::API_WRITES,
-                "Writes to the API server by kind and result",
-                &["kind", "result"],
-            ),
             reloads: counter_vec(
                 r,
                 names::CONFIG_RELOADS,
@@ -209,20 +192,11 @@ impl Series {
                 names::CONFIG_GOOD,
                 "Whether the configuration that was read last is in force",
             ),
-            watch_restarts: counter_vec(
-                r,
-                names::WATCH_RESTARTS,
-                "Watches that began again, by kind and reason",
-                &["kind", "reason"],
-            ),
-            leader: gauge(r, names::LEADER, "Whether this instance leads"),
-            events_dropped: counter(r, names::EVENTS_DROPPED, "Events that were not sent"),
             binds_in_flight: gauge(
                 r,
                 names::BINDS_IN_FLIGHT,
                 "Binds that were sent and are not answered yet",
             ),
-            pending_writes: gauge_vec(r, names::PENDING_WRITES, "Writes that wait, by kind", &["kind"]),
             registry,
         }
     }
@@ -351,25 +325,14 @@ impl Metrics {
 
 /// The process.
 impl Metrics {
-    /// A write was answered: what kind (`bind`, `pod-status`, …) and how (`ok`, `conflict`, `error`, …).
-    pub fn api_write(&self, kind: &str, result: &str) {
-        self.series.writes.with_label_values(&[kind, result]).inc();
-    }
-
-    /// How many writes of a kind wait.
-    pub fn pending_writes(&self, kind: &str, waiting: usize) {
-        let gauge = self.series.pending_writes.with_label_values(&[kind]);
-        gauge.set(waiting as f64);
+    /// Those that every program has.
+    pub fn process(&self) -> &Process {
+        &self.process
     }
 
     /// How many binds were sent and are not answered yet.
     pub fn binds_in_flight(&self, binds: usize) {
         self.series.binds_in_flight.set(binds as f64);
-    }
-
-    /// Events were not sent: too many for the rate.
-    pub fn events_dropped(&self, events: u64) {
-        self.series.events_dropped.inc_by(events);
     }
 
     /// The configuration was read again: whether it is in force now.
@@ -384,23 +347,17 @@ impl Metrics {
         self.series.config_good.set(1.0);
     }
 
-    /// A watch of a kind had to begin again.
-    pub fn watch_restarted(&self, kind: &str, reason: &str) {
-        let labels = &[kind, reason];
-        self.series.watch_restarts.with_label_values(labels).inc();
-    }
-
-    /// Whether this instance leads.
-    pub fn leading(&self, leading: bool) {
-        self.series.leader.set(f64::from(leading));
-    }
-
     /// The text that `/metrics` serves.
     pub fn text(&self) -> String {
-        prometheus::TextEncoder::new()
-            .encode_to_string(&self.series.registry.gather())
-            .unwrap_or_default()
+        text(&self.series.registry)
     }
+}
+
+/// All series of a registry, as `/metrics` serves them.
+pub(crate) fn text(registry: &Registry) -> String {
+    prometheus::TextEncoder::new()
+        .encode_to_string(&registry.gather())
+        .unwrap_or_default()
 }
 
 fn millis(took: Duration) -> f64 {

@@ -92,10 +92,32 @@ where
     F: Fn() -> A + Clone + Send + Sync + 'static,
     A: Future<Output = Option<Vec<u8>>> + Send + 'static,
 {
+    let routes = inside(settings, metrics.clone(), snapshot);
+    start_routes(settings, routes, health, tasks).await
+}
+
+/// Starts the servers of a program that has metrics and health, and no inside to look at.
+///
+/// # Errors
+/// When an address or a certificate cannot be used.
+pub async fn start_plain(
+    settings: &Settings,
+    text: impl Fn() -> String + Clone + Send + Sync + 'static,
+    health: &Arc<Health>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), ServeError> {
+    start_routes(settings, metrics_route(settings, text), health, tasks).await
+}
+
+async fn start_routes(
+    settings: &Settings,
+    inside: Router,
+    health: &Arc<Health>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), ServeError> {
     if settings.metrics || settings.pprof {
         let listener = listen("--listen-address", &settings.listen_address).await?;
-        let routes = inside(settings, metrics.clone(), snapshot);
-        tasks.spawn(server::serve(listener, None, routes));
+        tasks.spawn(server::serve(listener, None, inside));
     }
     if settings.healthz {
         let tls = settings.tls.as_ref().map(fixed).transpose()?;
@@ -131,19 +153,23 @@ pub(crate) async fn listen(flag: &'static str, address: &str) -> Result<TcpListe
     Ok(listener)
 }
 
+fn metrics_route(settings: &Settings, text: impl Fn() -> String + Clone + Send + Sync + 'static) -> Router {
+    if !settings.metrics {
+        return Router::new();
+    }
+    let text = move || {
+        let text = text();
+        async move { ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text) }
+    };
+    Router::new().route("/metrics", get(text))
+}
+
 fn inside<F, A>(settings: &Settings, metrics: Metrics, snapshot: F) -> Router
 where
     F: Fn() -> A + Clone + Send + Sync + 'static,
     A: Future<Output = Option<Vec<u8>>> + Send + 'static,
 {
-    let mut routes = Router::new();
-    if settings.metrics {
-        let text = move || {
-            let text = metrics.text();
-            async move { ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text) }
-        };
-        routes = routes.route("/metrics", get(text));
-    }
+    let mut routes = metrics_route(settings, move || metrics.text());
     let dump = move || {
         let snapshot = snapshot();
         async move {

@@ -10,20 +10,21 @@
 //! first one ends with the names that it had, so that whoever keeps the state can tell what went away meanwhile.
 
 mod event;
+mod family;
 pub mod kinds;
 
 use crate::backoff::Backoff;
 use crate::client::{CallError, Client, DecodeError, Encoded, Frames};
-use crate::metrics::Metrics;
+use crate::metrics::Process;
 use event::{Change, Only};
-use kinds::Object;
 use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
-use volcano_engine::model::delta::Delta;
-use volcano_engine::model::kind::Kind;
+
+pub use family::{Family, Gone, Object};
+use kinds::Scheduling;
 
 /// While changes pour in, they are handed on this often: each time wakes the thread that decides.
 const HAND_ON: Duration = Duration::from_millis(4);
@@ -48,18 +49,27 @@ const TELL_AGAIN: Duration = Duration::from_secs(300);
 
 /// What a watch hands on.
 #[derive(Debug)]
-pub enum Feed {
+pub enum Feed<F: Family = Scheduling> {
     /// Changes, in order.
-    Changes(Vec<Delta>),
+    Changes(Vec<F::Change>),
     /// The kind is listed; on a list after the first one with the namespaces and names that there are.
-    Listed(Kind, Option<FxHashSet<(String, String)>>),
+    Listed(F::Kind, Option<Listed>),
     /// The kind cannot be read: one line that says why and what to do.
-    Trouble(Kind, String),
+    Trouble(F::Kind, String),
+}
+
+/// What a list after the first one had.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// Namespaces and names.
+    pub names: FxHashSet<(String, String)>,
+    /// The version that was listed; empty when the kind is not installed.
+    pub version: String,
 }
 
 /// Watches a kind until the receiver goes away.
-pub async fn watch<T: Object>(client: Client, metrics: Metrics, feed: mpsc::Sender<Feed>) {
-    let mut watch = Watch::<T> {
+pub async fn watch<F: Family, T: Object<F>>(client: Client, metrics: Process, feed: mpsc::Sender<Feed<F>>) {
+    let mut watch = Watch::<F, T> {
         client,
         metrics,
         feed,
@@ -78,10 +88,10 @@ pub async fn watch<T: Object>(client: Client, metrics: Metrics, feed: mpsc::Send
 /// The receiver is gone.
 struct Closed;
 
-struct Watch<T> {
+struct Watch<F: Family, T> {
     client: Client,
-    metrics: Metrics,
-    feed: mpsc::Sender<Feed>,
+    metrics: Process,
+    feed: mpsc::Sender<Feed<F>>,
     /// Where to resume; `None` when a list is needed.
     version: Option<String>,
     /// A list has begun at some time, so that a later one has to tell what is no longer there.
@@ -113,7 +123,7 @@ struct PageMeta {
     r#continue: String,
 }
 
-impl<T: Object> Watch<T> {
+impl<F: Family, T: Object<F>> Watch<F, T> {
     /// One list or one watch, until it ends, with the wait that follows a failure.
     async fn step(&mut self) -> Result<(), Closed> {
         let outcome = match self.version.clone() {
@@ -159,13 +169,13 @@ impl<T: Object> Watch<T> {
             }
             let page: Page<T> = self.client.list(&path, T::PROTOBUF).await?;
             if let Some(names) = &mut names {
-                names.extend(page.items.iter().map(owned_name));
+                names.extend(page.items.iter().map(owned_name::<F, T>));
             }
-            let changes = page.items.into_iter().map(T::delta).collect();
+            let changes = page.items.into_iter().map(T::change).collect();
             self.send(Feed::Changes(changes)).await?;
             next = page.metadata.r#continue;
             if next.is_empty() {
-                self.listed(names).await?;
+                self.listed(names, &page.metadata.resource_version).await?;
                 self.version = Some(page.metadata.resource_version);
                 return Ok(());
             }
@@ -241,30 +251,35 @@ impl<T: Object> Watch<T> {
         change: Change,
         encoded: Encoded<'_>,
         listing: &mut Listing,
-        batch: &mut Vec<Delta>,
+        batch: &mut Vec<F::Change>,
     ) -> Result<(), Stop> {
         match change {
             Change::Applied => match encoded.object::<T>() {
                 Ok(object) => {
                     if let Listing::Now(Some(names)) = listing {
-                        names.insert(owned_name(&object));
+                        names.insert(owned_name::<F, T>(&object));
                     }
                     self.passed(object.version(), listing);
-                    batch.push(object.delta());
+                    batch.push(object.change());
                 }
                 Err(error) => self.skip(encoded, &error, listing),
             },
             Change::Deleted => {
                 let Only { metadata } = encoded.object().map_err(CallError::from)?;
                 self.passed(&metadata.resource_version, listing);
-                batch.push(Delta::gone(T::KIND, &metadata.namespace, &metadata.name));
+                let gone = Gone {
+                    namespace: &metadata.namespace,
+                    name: &metadata.name,
+                    version: &metadata.resource_version,
+                };
+                batch.push(F::gone(T::KIND, &gone));
             }
             Change::Bookmark => {
                 let Only { metadata } = encoded.object().map_err(CallError::from)?;
                 let ends_list = metadata.annotations.get(LIST_END).is_some_and(|v| v == "true");
                 if ends_list && let Listing::Now(names) = std::mem::replace(listing, Listing::Done) {
                     self.send_batch(batch).await?;
-                    self.listed(names).await?;
+                    self.listed(names, &metadata.resource_version).await?;
                 }
                 self.passed(&metadata.resource_version, listing);
             }
@@ -298,23 +313,29 @@ impl<T: Object> Watch<T> {
         self.failures = 0;
     }
 
-    async fn listed(&mut self, names: Option<FxHashSet<(String, String)>>) -> Result<(), Stop> {
+    async fn listed(
+        &mut self,
+        names: Option<FxHashSet<(String, String)>>,
+        version: &str,
+    ) -> Result<(), Stop> {
         self.listed_once = true;
         self.succeeded();
         if self.told.take().is_some() {
             info!(kind = ?T::KIND, "the kind can be read again");
         }
-        self.send(Feed::Listed(T::KIND, names)).await
+        let version = version.to_owned();
+        let listed = names.map(|names| Listed { names, version });
+        self.send(Feed::Listed(T::KIND, listed)).await
     }
 
-    async fn send_batch(&mut self, batch: &mut Vec<Delta>) -> Result<(), Stop> {
+    async fn send_batch(&mut self, batch: &mut Vec<F::Change>) -> Result<(), Stop> {
         if batch.is_empty() {
             return Ok(());
         }
         self.send(Feed::Changes(std::mem::take(batch))).await
     }
 
-    async fn send(&mut self, feed: Feed) -> Result<(), Stop> {
+    async fn send(&mut self, feed: Feed<F>) -> Result<(), Stop> {
         self.feed.send(feed).await.map_err(|_| Stop::Closed)
     }
 
@@ -356,7 +377,7 @@ impl<T: Object> Watch<T> {
             info!(kind = ?T::KIND, "the kind is not installed; going on without it");
         }
         let names = self.begin();
-        if self.listed(names).await.is_err() {
+        if self.listed(names, "").await.is_err() {
             return Err(Closed);
         }
         tokio::select! {
@@ -405,7 +426,7 @@ pub fn trouble(resource: crate::client::Resource, server: &str, error: &CallErro
             "the API server at {server} has no {crd}: install the CustomResourceDefinitions, volcano crds | kubectl apply -f -"
         ),
         error if error.is_forbidden() => format!(
-            "not allowed to list and watch {}: {error}; grant both verbs to the scheduler's ClusterRole",
+            "not allowed to list and watch {}: {error}; grant both verbs to its ClusterRole",
             resource.plural
         ),
         error if error.code() == 401 => format!(
@@ -422,7 +443,7 @@ fn timeout_seconds() -> u64 {
     WATCH_SECONDS + fastrand::u64(0..WATCH_SECONDS)
 }
 
-fn owned_name<T: Object>(object: &T) -> (String, String) {
+fn owned_name<F: Family, T: Object<F>>(object: &T) -> (String, String) {
     let (namespace, name) = object.name();
     (namespace.to_owned(), name.to_owned())
 }

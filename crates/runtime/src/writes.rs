@@ -8,19 +8,19 @@
 //! Who decides never waits for a write. One task owns everything that waits, so that nothing here needs a lock, and
 //! no more writes are under way than there are lanes.
 
-mod events;
+pub(crate) mod events;
 mod evict;
 mod gang;
 pub mod order;
 mod pace;
 mod queue;
 mod recent;
-mod send;
+pub(crate) mod send;
 mod slots;
 mod status;
 mod timers;
 mod volumes;
-mod work;
+pub(crate) mod work;
 
 use crate::client::Client;
 use crate::fence::Fence;
@@ -102,7 +102,12 @@ impl Writer {
         let component = settings.component.as_str().into();
         let dispatcher = Dispatcher {
             queue: Queue::new(settings),
-            sender: Arc::new(Sender::new(client, fence.clone(), metrics.clone(), component)),
+            sender: Arc::new(Sender::new(
+                client,
+                fence.clone(),
+                metrics.process().clone(),
+                component,
+            )),
             fence,
             metrics,
             messages,
@@ -232,7 +237,7 @@ impl Dispatcher {
         }
         let dropped = self.queue.take_dropped_events();
         if dropped > 0 {
-            self.metrics.events_dropped(dropped);
+            self.metrics.process().events_dropped(dropped);
         }
         self.set_gauges();
     }
@@ -247,7 +252,7 @@ impl Dispatcher {
         self.gauged = (now, busy);
         self.metrics.binds_in_flight(self.queue.binds_in_flight());
         for (kind, waiting) in self.queue.waiting() {
-            self.metrics.pending_writes(kind, waiting);
+            self.metrics.process().pending_writes(kind, waiting);
         }
     }
 

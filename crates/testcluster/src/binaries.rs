@@ -6,7 +6,8 @@
 //!                                     /bin/       what was built; a file that is there is whole
 //! ```
 //!
-//! The hash is that of the module's files, so that a change of a pinned version is a new place and never a mix of both.
+//! There is one such place for each Go module. The hash is that of the module's files, so that a change of a pinned
+//! version is a new place and never a mix of both.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,10 +19,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 
-/// Version of Kubernetes: `require k8s.io/kubernetes` of the Go module.
-pub const KUBERNETES_VERSION: &str = "v1.36.1";
-/// Version of etcd: `require go.etcd.io/etcd/server/v3` of the Go module.
-pub const ETCD_VERSION: &str = "v3.6.8";
+use crate::modules::{self, Module};
+pub use crate::modules::{COREDNS_VERSION, ETCD_VERSION, KUBERNETES_VERSION};
+
 /// Variable that names the cache directory.
 pub const CACHE_VARIABLE: &str = "VOLCANO_CLUSTER_CACHE";
 
@@ -29,14 +29,6 @@ pub const CACHE_VARIABLE: &str = "VOLCANO_CLUSTER_CACHE";
 const CACHE_FOLDER: &str = "volcano-testcluster";
 /// The oldest Go that builds this version of Kubernetes.
 const OLDEST_GO: (u32, u32) = (1, 26);
-
-/// The files of the Go module that pins every version.
-const MODULE: [(&str, &str); 4] = [
-    ("go.mod", include_str!("../go/go.mod")),
-    ("go.sum", include_str!("../go/go.sum")),
-    ("tools.go", include_str!("../go/tools.go")),
-    ("etcd/main.go", include_str!("../go/etcd/main.go")),
-];
 
 /// One program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +41,26 @@ pub enum Program {
     ControllerManager,
     /// The command line.
     Kubectl,
+    /// Kubernetes' own scheduler, for pods that name no other.
+    Scheduler,
+    /// Runs the pods of a node.
+    Kubelet,
+    /// Makes the addresses of Services work.
+    KubeProxy,
+    /// Names of Services and pods.
+    CoreDns,
 }
 
 impl Program {
     /// What a cluster needs.
     pub const CONTROL_PLANE: [Program; 3] = [Program::Etcd, Program::ApiServer, Program::ControllerManager];
+    /// What it needs besides for real nodes.
+    pub const NODES: [Program; 4] = [
+        Program::Kubelet,
+        Program::KubeProxy,
+        Program::Scheduler,
+        Program::CoreDns,
+    ];
 
     /// Name of the file, and of the program in messages.
     pub fn name(self) -> &'static str {
@@ -62,19 +69,32 @@ impl Program {
             Program::ApiServer => "kube-apiserver",
             Program::ControllerManager => "kube-controller-manager",
             Program::Kubectl => "kubectl",
+            Program::Scheduler => "kube-scheduler",
+            Program::Kubelet => "kubelet",
+            Program::KubeProxy => "kube-proxy",
+            Program::CoreDns => "coredns",
         }
     }
 
     fn version(self) -> &'static str {
         match self {
             Program::Etcd => ETCD_VERSION,
+            Program::CoreDns => COREDNS_VERSION,
             _ => KUBERNETES_VERSION,
+        }
+    }
+
+    fn module(self) -> &'static Module {
+        match self {
+            Program::CoreDns => &modules::COREDNS,
+            _ => &modules::KUBERNETES,
         }
     }
 
     fn package(self) -> String {
         match self {
             Program::Etcd => "./etcd".to_owned(),
+            Program::CoreDns => ".".to_owned(),
             _ => format!("k8s.io/kubernetes/cmd/{}", self.name()),
         }
     }
@@ -83,11 +103,11 @@ impl Program {
 /// Where the programs of the pinned versions are.
 #[derive(Clone, Debug)]
 pub struct Binaries {
-    place: PathBuf,
+    cache: PathBuf,
 }
 
 impl Binaries {
-    /// The place of the pinned versions in the cache directory. Nothing is built yet.
+    /// The places of the pinned versions in the cache directory. Nothing is built yet.
     ///
     /// # Errors
     /// When there is no cache directory.
@@ -97,7 +117,7 @@ impl Binaries {
 
     fn within(cache: &Path) -> Binaries {
         Binaries {
-            place: cache.join(cache_key(&MODULE)),
+            cache: cache.to_owned(),
         }
     }
 
@@ -115,44 +135,47 @@ impl Binaries {
     /// # Errors
     /// When Go is missing or too old, or when a build fails.
     pub fn ensure_all(&self, programs: &[Program]) -> anyhow::Result<()> {
+        for module in Module::all() {
+            let ours = programs.iter().filter(|program| program.module() == module);
+            self.ensure_module(module, &ours.copied().collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    fn ensure_module(&self, module: &Module, programs: &[Program]) -> anyhow::Result<()> {
         let missing = |program: &&Program| !self.path(**program).is_file();
         if !programs.iter().any(|program| missing(&program)) {
             return Ok(());
         }
         check_go()?;
-        let _held = lock(&self.place)?;
+        let place = self.place(module);
+        let _held = lock(&place)?;
         // Another process may have built them while this one waited.
         let to_build: Vec<Program> = programs.iter().filter(missing).copied().collect();
         if to_build.is_empty() {
             return Ok(());
         }
-        let module = self.write_module()?;
+        let folder = place.join("module");
+        module.write(&folder)?;
         for program in to_build {
-            self.build(&module, program)?;
+            self.build(&folder, program)?;
         }
         Ok(())
     }
 
-    /// Where the file of a program is, or will be.
-    pub fn path(&self, program: Program) -> PathBuf {
-        self.place.join("bin").join(program.name())
+    fn place(&self, module: &Module) -> PathBuf {
+        self.cache.join(module.key())
     }
 
-    fn write_module(&self) -> anyhow::Result<PathBuf> {
-        let module = self.place.join("module");
-        for (name, text) in MODULE {
-            let path = module.join(name);
-            let folder = path.parent().unwrap_or(&module);
-            fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-            fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
-        }
-        Ok(module)
+    /// Where the file of a program is, or will be.
+    pub fn path(&self, program: Program) -> PathBuf {
+        self.place(program.module()).join("bin").join(program.name())
     }
 
     fn build(&self, module: &Path, program: Program) -> anyhow::Result<()> {
         let path = self.path(program);
-        let folder = self.place.join("bin");
-        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        let folder = path.parent().unwrap_or(module);
+        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         let unfinished = folder.join(format!(".{}.unfinished", program.name()));
         let began = Instant::now();
         say(&format!(
@@ -161,7 +184,7 @@ impl Binaries {
             program.version()
         ));
         let output = Command::new("go")
-            .args(["build", "-ldflags", &linker_flags(), "-o"])
+            .args(["build", "-ldflags", &modules::linker_flags(), "-o"])
             .arg(&unfinished)
             .arg(program.package())
             .current_dir(module)
@@ -232,42 +255,6 @@ fn go_version(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Name of the folder for a set of module files on this platform.
-fn cache_key(module: &[(&str, &str)]) -> String {
-    let mut hash = Fnv::new();
-    for (name, text) in module {
-        // Lengths keep (a, bc) and (ab, c) apart.
-        for part in [name, text] {
-            hash.add(&part.len().to_le_bytes());
-            hash.add(part.as_bytes());
-        }
-    }
-    let platform = format!("{}-{}", env::consts::OS, env::consts::ARCH);
-    format!(
-        "kubernetes-{KUBERNETES_VERSION}-etcd-{ETCD_VERSION}-{:016x}-{platform}",
-        hash.value()
-    )
-}
-
-/// FNV-1a: the same in every run and with every compiler, unlike the hashes of the standard library.
-pub(crate) struct Fnv(u64);
-
-impl Fnv {
-    pub(crate) fn new() -> Self {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-
-    pub(crate) fn value(&self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-}
-
 /// Holds the lock of a folder until the file is dropped; waits if another process holds it.
 pub(crate) fn lock(folder: &Path) -> anyhow::Result<File> {
     let path = folder.join("lock");
@@ -288,21 +275,8 @@ pub(crate) fn lock(folder: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// `kubectl` and clients parse the server's version, so the linker has to write one.
-fn linker_flags() -> String {
-    let package = "k8s.io/component-base/version";
-    let mut numbers = KUBERNETES_VERSION.trim_start_matches('v').split('.');
-    let (major, minor) = (
-        numbers.next().unwrap_or_default(),
-        numbers.next().unwrap_or_default(),
-    );
-    format!(
-        "-s -w -X {package}.gitVersion={KUBERNETES_VERSION} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
-    )
-}
-
 /// Straight to standard error, past the capture of the test harness: a build of minutes must be seen.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr();
     // Nobody to tell when standard error is closed.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
@@ -315,29 +289,10 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_key_changes_with_every_file_of_the_module() {
-        let key = cache_key(&[("go.mod", "a"), ("go.sum", "b")]);
-        assert_eq!(key, cache_key(&[("go.mod", "a"), ("go.sum", "b")]));
-        for other in [
-            [("go.mod", "a"), ("go.sum", "c")],
-            [("go.mod", "x"), ("go.sum", "b")],
-            [("go.moda", ""), ("go.sum", "b")],
-            [("go.mod", "ab"), ("go.sum", "")],
-        ] {
-            assert_ne!(key, cache_key(&other), "{other:?}");
-        }
-    }
-
-    #[test]
-    fn the_module_requires_the_versions_that_messages_name() {
-        let module = MODULE[0].1;
-        for line in [
-            format!("k8s.io/kubernetes {KUBERNETES_VERSION}"),
-            format!("go.etcd.io/etcd/server/v3 {ETCD_VERSION}"),
-            format!("go {}.{}.0", OLDEST_GO.0, OLDEST_GO.1),
-        ] {
-            assert!(module.lines().any(|there| there.trim() == line), "{line}");
-        }
+    fn the_module_requires_the_go_that_messages_name() {
+        let line = format!("go {}.{}.0", OLDEST_GO.0, OLDEST_GO.1);
+        let module = include_str!("../go/go.mod");
+        assert!(module.lines().any(|there| there.trim() == line), "{line}");
     }
 
     #[test]
@@ -396,6 +351,7 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "built").unwrap();
         assert_eq!(binaries.ensure(Program::Kubectl).unwrap(), path);
-        assert!(!binaries.place.join("module").exists(), "nothing was built");
+        let place = binaries.place(Program::Kubectl.module());
+        assert!(!place.join("module").exists(), "nothing was built");
     }
 }

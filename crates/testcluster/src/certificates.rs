@@ -1,7 +1,10 @@
 //! Keys and certificates, made anew for every cluster: the API server's, and those of webhook servers in tests.
 
 use anyhow::Context as _;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
 
 /// An authority that signs certificates of servers.
 pub struct Authority {
@@ -53,6 +56,24 @@ impl Authority {
         params
             .distinguished_name
             .push(DnType::CommonName, "volcano test server");
+        let certificate = params
+            .signed_by(&key, &self.issuer)
+            .context("signing a certificate")?;
+        Ok(Identity {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+}
+
+impl Authority {
+    /// A certificate that says who a client is, and which groups that one is in.
+    pub(crate) fn client(&self, name: &str, group: &str) -> anyhow::Result<Identity> {
+        let key = KeyPair::generate().context("making a key")?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params
             .signed_by(&key, &self.issuer)
             .context("signing a certificate")?;

@@ -3,9 +3,10 @@
 use std::env;
 use std::fs::DirBuilder;
 use std::future::Future;
+use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,9 +17,11 @@ use uuid::Uuid;
 
 use crate::binaries::{Binaries, Program};
 use crate::components::Layout;
+use crate::images::Image;
 use crate::kubeconfig;
+use crate::nodes::{self, Nodes, Packages};
 use crate::objects;
-use crate::process::{self, Remover, Supervised};
+use crate::process::{self, Remover, Supervised, Supervisor};
 
 /// Variable that keeps the data and logs of clusters when it is set: for looking into a failed test.
 pub const KEEP_VARIABLE: &str = "VOLCANO_CLUSTER_KEEP";
@@ -44,6 +47,10 @@ pub struct Options {
     pub apiserver_arguments: Vec<String>,
     /// Further arguments of kube-controller-manager.
     pub controller_manager_arguments: Vec<String>,
+    /// How many real nodes there are: see [`crate::nodes`]. Without any, nodes are plain objects that tests make.
+    pub nodes: usize,
+    /// Images that the nodes have from the start.
+    pub images: Vec<Image>,
 }
 
 impl Default for Options {
@@ -53,6 +60,8 @@ impl Default for Options {
             data_directory: None,
             apiserver_arguments: Vec::new(),
             controller_manager_arguments: Vec::new(),
+            nodes: 0,
+            images: Vec::new(),
         }
     }
 }
@@ -63,16 +72,18 @@ pub struct Cluster {
     layout: Layout,
     binaries: Binaries,
     options: Options,
+    nodes: Option<Nodes>,
     processes: Mutex<Processes>,
 }
 
 /// Fields are dropped in this order: clients before servers, and the data last.
 #[derive(Debug)]
 struct Processes {
+    nodes: Supervisor,
     controller_manager: Option<Supervised>,
     api_server: Option<Supervised>,
     etcd: Supervised,
-    _remover: Option<Remover>,
+    _remover: Remover,
 }
 
 impl Cluster {
@@ -82,6 +93,10 @@ impl Cluster {
     /// When something cannot be built or does not start; the message has the end of the log.
     pub fn start(options: Options) -> anyhow::Result<Cluster> {
         let binaries = Binaries::locate()?;
+        if options.nodes > 0 {
+            nodes::prepare(Packages::from_environment())?;
+            binaries.ensure_all(&Program::NODES)?;
+        }
         binaries.ensure_all(&Program::CONTROL_PLANE)?;
         let mut tries = 1;
         loop {
@@ -94,18 +109,26 @@ impl Cluster {
     }
 
     fn start_once(binaries: &Binaries, options: Options) -> anyhow::Result<Cluster> {
-        let (directory, remover) = match &options.data_directory {
+        let (directory, is_kept) = match &options.data_directory {
             Some(directory) => {
                 let directory = std::path::absolute(directory).context("data directory")?;
                 std::fs::create_dir_all(&directory)
                     .with_context(|| format!("creating {}", directory.display()))?;
-                (directory, None)
+                (directory, true)
             }
             None => temporary_directory()?,
         };
-        let layout = Layout::create(&directory)?;
+        let group = (options.nodes > 0).then(|| nodes::group(&directory));
+        let remover = Remover::of((!is_kept).then_some(directory.as_path()), group.as_deref())?;
+        let mut supervisor = Supervisor::default();
+        let nodes = match options.nodes {
+            0 => None,
+            count => Some(Nodes::lay_out(&mut supervisor, &directory, count)?),
+        };
+        let layout = Layout::create(&directory, nodes.as_ref())?;
         let run = |program| run(binaries, &layout, program, &options);
         let processes = Processes {
+            nodes: supervisor,
             etcd: run(Program::Etcd)?,
             api_server: Some(run(Program::ApiServer)?),
             controller_manager: None,
@@ -115,12 +138,18 @@ impl Cluster {
             layout,
             binaries: binaries.clone(),
             options,
+            nodes,
             processes: Mutex::new(processes),
         };
         cluster.wait_until_ready()?;
         if cluster.options.controllers {
             // After the API server: it gives up on one that is not there.
             cluster.processes().controller_manager = Some(cluster.run(Program::ControllerManager)?);
+        }
+        if let Some(nodes) = &cluster.nodes {
+            let mut processes = cluster.processes();
+            let images = &cluster.options.images;
+            nodes.run(&mut processes.nodes, &cluster.binaries, &cluster.layout, images)?;
         }
         Ok(cluster)
     }
@@ -185,6 +214,20 @@ impl Cluster {
         blocking(|| async { objects::install_crds(&self.client()?, crds).await })?
     }
 
+    /// The real nodes, if there are any.
+    pub fn nodes(&self) -> Option<&Nodes> {
+        self.nodes.as_ref()
+    }
+
+    /// Makes an image that is not made yet, and loads it on all real nodes. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be made, or when a node does not take it.
+    pub fn load_image(&self, image: &Image) -> anyhow::Result<()> {
+        let nodes = self.nodes.as_ref().context("images are for real nodes")?;
+        nodes.load(std::slice::from_ref(image))
+    }
+
     /// Kills the API server, as a crash would; what was written stays in etcd.
     pub fn stop_apiserver(&self) {
         self.processes().api_server = None;
@@ -217,12 +260,28 @@ impl Cluster {
     /// # Errors
     /// When it cannot be built, or when it fails; the message has what it said.
     pub fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.kubectl_reading(arguments, "")
+    }
+
+    /// The same with a text on standard input: `apply -f -`.
+    ///
+    /// # Errors
+    /// When it cannot be built, or when it fails; the message has what it said.
+    pub fn kubectl_reading(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let program = self.binaries.ensure(Program::Kubectl)?;
-        let output = Command::new(program)
+        let mut child = Command::new(program)
             .args(self.layout.arguments(Program::Kubectl, &[]))
             .args(arguments)
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .context("starting kubectl")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read its input says so itself.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().context("waiting for kubectl")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!("kubectl {}: {}", arguments.join(" "), said.trim_end());
@@ -261,14 +320,14 @@ fn run(
     let extra: &[String] = match program {
         Program::ApiServer => &options.apiserver_arguments,
         Program::ControllerManager => &options.controller_manager_arguments,
-        Program::Etcd | Program::Kubectl => &[],
+        _ => &[],
     };
     let arguments = layout.arguments(program, extra);
     Supervised::start(&binaries.path(program), &arguments, &layout.log(program))
 }
 
-/// A new directory for its owner only, and what removes it again, unless it is to be kept.
-fn temporary_directory() -> anyhow::Result<(PathBuf, Option<Remover>)> {
+/// A new directory for its owner only, and whether it is to be kept.
+fn temporary_directory() -> anyhow::Result<(PathBuf, bool)> {
     let name = format!("volcano-testcluster-{}", Uuid::new_v4().simple());
     let directory = env::temp_dir().join(name);
     DirBuilder::new()
@@ -276,12 +335,7 @@ fn temporary_directory() -> anyhow::Result<(PathBuf, Option<Remover>)> {
         .create(&directory)
         .with_context(|| format!("creating {}", directory.display()))?;
     let keep = env::var_os(KEEP_VARIABLE).is_some_and(|value| !value.is_empty());
-    let remover = if keep {
-        None
-    } else {
-        Some(Remover::of(&directory)?)
-    };
-    Ok((directory, remover))
+    Ok((directory, keep))
 }
 
 /// How an administrator connects.

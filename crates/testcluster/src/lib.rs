@@ -11,6 +11,8 @@
 //! process  supervisors ───────┘    background: the same, stays until it is told to stop
 //!                                        │
 //! client ──http──> Proxy (faults) ──https┘      objects: nodes, pods, PodGroups, waiting
+//!
+//! nodes   real ones, if wished: kubelet, containerd, network, names <── images, made here
 //! ```
 //!
 //! ```no_run
@@ -37,7 +39,10 @@ pub mod binaries;
 pub mod certificates;
 mod cluster;
 mod components;
+pub mod images;
 mod kubeconfig;
+mod modules;
+pub mod nodes;
 pub mod objects;
 pub mod ports;
 mod process;

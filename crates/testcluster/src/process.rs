@@ -21,13 +21,20 @@ exec 3<&0 </dev/null
 exec "$@" 3<&-
 "#;
 
-/// Removes the directory `$1` once standard input ends. Programs that still write to it are about to be killed, hence
-/// the few tries.
+/// Removes the directory `$1` and the control groups named `$2` once standard input ends, each if it is named. Programs
+/// that still write to the one or are in the others are about to be killed, hence the few tries.
 const REMOVE: &str = r#"
 read -r _
+ungroup() {
+    for group in "/sys/fs/cgroup/$1" /sys/fs/cgroup/*/"$1"; do
+        if [ -d "$group" ]; then
+            find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || return 1
+        fi
+    done
+}
 tries=0
-while [ -e "$1" ] && [ $tries -lt 100 ]; do
-    rm -rf -- "$1" 2>/dev/null || sleep 0.1
+until { [ -z "$2" ] || ungroup "$2"; } && { [ -z "$1" ] || rm -rf -- "$1" 2>/dev/null; } || [ $tries -ge 100 ]; do
+    sleep 0.1
     tries=$((tries + 1))
 done
 "#;
@@ -92,7 +99,35 @@ impl Drop for Supervised {
     }
 }
 
-/// Removes a directory when this is dropped, or when this process ends in whatever way.
+/// Who starts programs and knows of them until they end.
+pub trait Keeper {
+    /// Starts a program from the words of its command line; its output goes to the end of the log file. Its id.
+    fn start(&mut self, name: &str, words: &[String], log: &Path) -> anyhow::Result<u32>;
+}
+
+/// Programs that end when this is dropped, or when this process ends in whatever way: the last to start ends first.
+#[derive(Debug, Default)]
+pub struct Supervisor(Vec<Supervised>);
+
+impl Keeper for Supervisor {
+    fn start(&mut self, _name: &str, words: &[String], log: &Path) -> anyhow::Result<u32> {
+        let (program, arguments) = words.split_first().context("no program was named")?;
+        let started = Supervised::start(Path::new(program), arguments, log)?;
+        let id = started.program.id();
+        self.0.push(started);
+        Ok(id)
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        while let Some(last) = self.0.pop() {
+            drop(last);
+        }
+    }
+}
+
+/// Removes a directory and control groups when this is dropped, or when this process ends in whatever way.
 #[derive(Debug)]
 pub struct Remover {
     shell: Child,
@@ -100,10 +135,13 @@ pub struct Remover {
 }
 
 impl Remover {
-    /// Will remove this directory.
-    pub fn of(directory: &Path) -> anyhow::Result<Remover> {
+    /// Will remove this directory, and the control groups of this name.
+    pub fn of(directory: Option<&Path>, group: Option<&str>) -> anyhow::Result<Remover> {
         let mut command = Command::new("sh");
-        command.args(["-c", REMOVE, "remove"]).arg(directory);
+        command
+            .args(["-c", REMOVE, "remove"])
+            .arg(directory.unwrap_or(Path::new("")))
+            .arg(group.unwrap_or_default());
         let null = File::options().write(true).open("/dev/null");
         let null = null.context("opening /dev/null")?;
         let (shell, lifeline) = with_lifeline(command, null).context("starting the remover of the data")?;
@@ -196,10 +234,9 @@ impl Detached {
     }
 
     /// Waits until it is not listed any more: after its end it stays until its parent takes notice, which an init of a
-    /// container does after a while, or never.
-    pub fn wait_until_reaped(&self) {
-        let began = Instant::now();
-        while Path::new("/proc").join(self.id.to_string()).exists() && began.elapsed() < REAP_TIMEOUT {
+    /// container does after a while, or never. `killed` is when that was; many are waited for no longer than one.
+    pub fn wait_until_reaped(&self, killed: Instant) {
+        while Path::new("/proc").join(self.id.to_string()).exists() && killed.elapsed() < REAP_TIMEOUT {
             thread::sleep(POLL);
         }
     }
@@ -231,7 +268,7 @@ fn words(bytes: &[u8], separator: u8) -> Vec<String> {
 }
 
 /// Whether a process is not there, or only waits for its parent to take notice of its end.
-fn has_ended(id: u32) -> bool {
+pub fn has_ended(id: u32) -> bool {
     let Ok(text) = fs::read_to_string(format!("/proc/{id}/stat")) else {
         return true;
     };
@@ -349,7 +386,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("data with spaces");
         fs::create_dir_all(directory.join("etcd")).unwrap();
-        let remover = Remover::of(&directory).unwrap();
+        let remover = Remover::of(Some(&directory), None).unwrap();
         assert!(directory.exists());
         drop(remover);
         assert!(!directory.exists());

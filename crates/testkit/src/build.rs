@@ -346,6 +346,7 @@ impl PodBuilder {
             name: name.to_owned(),
             uid: name.to_owned(),
             controller: true,
+            ..OwnerReference::default()
         });
         self
     }

@@ -38,6 +38,7 @@ struct Volcano {
 #[derive(Subcommand)]
 enum Command {
     Scheduler(Box<commands::scheduler::SchedulerArgs>),
+    ControllerManager(Box<commands::controller_manager::ControllerManagerArgs>),
     WebhookManager(Box<commands::webhook_manager::WebhookManagerArgs>),
     Plan(commands::plan::PlanArgs),
     Manifests(Box<commands::manifests::ManifestsArgs>),
@@ -49,6 +50,7 @@ enum Command {
 /// Names that the binary may be linked under, with the subcommand that each stands for.
 const LINKS: &[(&str, &str)] = &[
     ("vc-scheduler", "scheduler"),
+    ("vc-controller-manager", "controller-manager"),
     ("vc-webhook-manager", "webhook-manager"),
     ("gen-admission-secret", "gen-admission-secret"),
     ("volcano-plan", "plan"),
@@ -56,13 +58,14 @@ const LINKS: &[(&str, &str)] = &[
 ];
 
 /// Subcommands that take their flags as Go programs do.
-const GO_STYLE: &[&str] = &["scheduler", "webhook-manager"];
+const GO_STYLE: &[&str] = &["scheduler", "controller-manager", "webhook-manager"];
 
 fn main() -> ExitCode {
     let arguments = with_subcommand(std::env::args_os().collect());
     let volcano = Volcano::parse_from(in_clap_style(arguments));
     let outcome = match volcano.command {
         Command::Scheduler(args) => commands::scheduler::run(&args),
+        Command::ControllerManager(args) => commands::controller_manager::run(&args),
         Command::WebhookManager(args) => commands::webhook_manager::run(&args),
         Command::Manifests(args) => commands::manifests::run(&args),
         Command::GenAdmissionSecret(args) => commands::gen_admission_secret::run(&args),

@@ -51,6 +51,7 @@ mod selector;
 #[cfg(test)]
 mod tests;
 mod volume;
+mod workload;
 
 pub use affinity::{
     Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredNodeTerm, TopologySpreadConstraint,
@@ -84,6 +85,7 @@ pub use volume::{
     PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, PersistentVolumeSpec, PersistentVolumeStatus,
     StorageClass, TopologyLabel, TopologyTerm, VolumeClaimRef, VolumeNodeAffinity,
 };
+pub use workload::{Workload, WorkloadPod, WorkloadSpec, WorkloadTemplate};
 
 /// Amounts by resource name.
 pub type ResourceList = BTreeMap<String, Quantity>;
@@ -116,6 +118,8 @@ slim! {
 
     /// One owner of an object.
     pub struct OwnerReference {
+        /// Group and version of the owner.
+        pub api_version: String,
         /// Kind of the owner.
         pub kind: String,
         /// Name of the owner.
@@ -124,6 +128,8 @@ slim! {
         pub uid: String,
         /// Whether this owner is the managing controller.
         pub controller: bool,
+        /// Whether the owner waits for the object to be gone before it goes.
+        pub block_owner_deletion: bool,
     }
 }
 

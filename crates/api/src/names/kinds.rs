@@ -169,6 +169,11 @@ pub const CONFIG_MAP: Kind = builtin("", "ConfigMap", "configmaps");
 pub const SECRET: Kind = builtin("", "Secret", "secrets");
 /// A claim on a volume.
 pub const PERSISTENT_VOLUME_CLAIM: Kind = builtin("", "PersistentVolumeClaim", "persistentvolumeclaims");
+/// A name for a priority.
+pub const PRIORITY_CLASS: Kind = Kind {
+    namespaced: false,
+    ..builtin("scheduling.k8s.io", "PriorityClass", "priorityclasses")
+};
 /// Which pods may talk to which.
 pub const NETWORK_POLICY: Kind = builtin("networking.k8s.io", "NetworkPolicy", "networkpolicies");
 /// Equal pods of one revision of a Deployment.

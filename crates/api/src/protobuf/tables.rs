@@ -54,6 +54,8 @@ kinds! {
     POD_DISRUPTION_BUDGET: BUDGET_OBJECT,
     /// `scheduling.k8s.io/v1` PriorityClass.
     PRIORITY_CLASS: PRIORITY_CLASS_OBJECT,
+    /// `apps/v1` ReplicaSet and StatefulSet: what is read has the same numbers in both.
+    WORKLOAD: WORKLOAD_OBJECT,
 }
 
 /// `v1` Status, which the API server answers with when it refuses.
@@ -95,7 +97,9 @@ messages! {
         1 "kind": Text,
         3 "name": Text,
         4 "uid": Text,
+        5 "apiVersion": Text,
         6 "controller": Truth,
+        7 "blockOwnerDeletion": Truth,
     }
     LABEL_SELECTOR {
         1 "matchLabels": Map(&Text),
@@ -330,6 +334,20 @@ messages! {
     BUDGET_STATUS {
         2 "disruptedPods": Map(&Time),
         3 "disruptionsAllowed": Integer,
+    }
+    WORKLOAD_OBJECT {
+        1 "metadata": Nested(META),
+        2 "spec": Nested(WORKLOAD_SPEC),
+    }
+    WORKLOAD_SPEC {
+        1 "replicas": Integer,
+        3 "template": Nested(WORKLOAD_TEMPLATE),
+    }
+    WORKLOAD_TEMPLATE {
+        2 "spec": Nested(WORKLOAD_POD),
+    }
+    WORKLOAD_POD {
+        19 "schedulerName": Text,
     }
     PRIORITY_CLASS_OBJECT {
         1 "metadata": Nested(META),

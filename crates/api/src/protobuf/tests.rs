@@ -25,6 +25,7 @@ macro_rules! every_kind {
             core::CsiNode = CSI_NODE,
             core::PodDisruptionBudget = POD_DISRUPTION_BUDGET,
             core::PriorityClass = PRIORITY_CLASS,
+            core::Workload = WORKLOAD,
         }
     };
 }

@@ -24,7 +24,8 @@ use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
 use volcano_runtime::client::{self, Format};
 use volcano_runtime::metrics::Metrics;
-use volcano_runtime::watch::kinds::Object;
+use volcano_runtime::watch::Object;
+use volcano_runtime::watch::kinds::Scheduling;
 use volcano_runtime::watch::{Feed, watch};
 use volcano_testcluster::{Cluster, Options, objects};
 
@@ -88,7 +89,7 @@ async fn every_kind_reads_the_same_in_both_forms() {
 /// One version of a list in both forms.
 async fn lists_agree<T>(kube: &kube::Client) -> Vec<T>
 where
-    T: Object + PartialEq + std::fmt::Debug,
+    T: Object<Scheduling> + PartialEq + std::fmt::Debug,
 {
     let path = T::RESOURCE.all();
     let bytes = get(kube, &path, "application/json").await;
@@ -115,7 +116,7 @@ async fn get(kube: &kube::Client, path: &str, media_type: &str) -> Vec<u8> {
 }
 
 /// Fields that no object has.
-fn not_covered<T: Object + Serialize>(objects: &[T]) -> Vec<String> {
+fn not_covered<T: Object<Scheduling> + Serialize>(objects: &[T]) -> Vec<String> {
     let wanted = full::paths(&serde_json::to_value(full::full::<T>()).unwrap());
     let there: BTreeSet<String> = objects
         .iter()
@@ -125,18 +126,25 @@ fn not_covered<T: Object + Serialize>(objects: &[T]) -> Vec<String> {
 }
 
 /// The scheduler's own watch is answered in protobuf, and hands on what a list in JSON has.
-async fn watch_agrees<T: Object>(client: &client::Client, expected: Vec<T>) {
+async fn watch_agrees<T: Object<Scheduling>>(client: &client::Client, expected: Vec<T>) {
     let path = format!("{}?watch=true", T::RESOURCE.all());
     let stream = client.stream(&path, T::PROTOBUF).await.unwrap();
     assert!(matches!(stream.format(), Format::Protobuf(_)), "{path}");
 
     let (sender, mut feed) = mpsc::channel(16);
-    let watching = tokio::spawn(watch::<T>(client.clone(), Metrics::default(), sender));
+    let watching = tokio::spawn(watch::<Scheduling, T>(
+        client.clone(),
+        Metrics::default().process().clone(),
+        sender,
+    ));
     let deltas = listed(&mut feed).await;
     watching.abort();
     let text = |delta: &Delta| format!("{delta:?}");
     let got: BTreeSet<_> = deltas.iter().map(text).collect();
-    let wanted: BTreeSet<_> = expected.into_iter().map(|object| text(&object.delta())).collect();
+    let wanted: BTreeSet<_> = expected
+        .into_iter()
+        .map(|object| text(&object.change()))
+        .collect();
     assert_eq!(got, wanted, "{path}");
 }
 
@@ -166,9 +174,9 @@ async fn next_changes(feed: &mut mpsc::Receiver<Feed>) -> Vec<Delta> {
 /// What happens after the list comes as well: creating, changing, deleting.
 async fn changes_come(kube: &kube::Client, client: &client::Client) {
     let (sender, mut feed) = mpsc::channel(16);
-    let watching = tokio::spawn(watch::<core::PriorityClass>(
+    let watching = tokio::spawn(watch::<Scheduling, core::PriorityClass>(
         client.clone(),
-        Metrics::default(),
+        Metrics::default().process().clone(),
         sender,
     ));
     listed(&mut feed).await;

@@ -159,12 +159,23 @@ pub fn go_on(look: &Look<'_>) -> Plan {
         next.state.phase = end;
         next.running_duration = running_duration(job, look.now);
     }
-    if stage(&next.state.phase) == Stage::Over {
+    if stage(&next.state.phase) == Stage::Over && has_removed_objects(look) {
         forget_plugins(&mut next);
     }
     let mut plan = Plan::of(vec![cleanup(look, &job.status)]);
     plan.write_status(draft(job, next, false, look.now));
     plan
+}
+
+/// Whether nothing of the plugins is left to be deleted. Until then the status says what there may be, so that whoever
+/// comes after a crash knows where to look.
+fn has_removed_objects(look: &Look<'_>) -> bool {
+    let Ok(plugins) = Plugins::of(look.job) else {
+        return true;
+    };
+    plugins
+        .removals(look.job, look.observed.plugin_objects)
+        .is_empty()
 }
 
 /// Ends a Job whose pods have decided how it ends.
@@ -178,7 +189,9 @@ pub fn finish(look: &Look<'_>, end: JobPhase) -> Plan {
         next.state.message.clear();
     }
     next.running_duration = running_duration(job, look.now);
-    forget_plugins(&mut next);
+    if has_removed_objects(look) {
+        forget_plugins(&mut next);
+    }
     count(job, &mut next, &look.members, &[]);
     let deletions = cleanup(look, &next);
     let mut plan = Plan::default();

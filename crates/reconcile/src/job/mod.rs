@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use volcano_api::batch::Job;
 use volcano_api::bus::{Action, Command};
 use volcano_api::core::Pod;
-use volcano_api::names::events;
+use volcano_api::names::{controlled, events};
 use volcano_api::scheduling::{PodGroup, Queue};
 use volcano_api::time::Time;
 
@@ -97,6 +97,18 @@ struct Look<'a> {
 /// Names of the claims that a Job uses: what has to be looked up for [`Observed::claims`].
 pub fn claims_of(job: &Job) -> Vec<String> {
     volumes::names(job)
+}
+
+/// The objects of plugins that have to be read for [`Observed::plugin_objects`]. None for a Job that has ended and has
+/// nothing of its plugins left: its status says so.
+pub fn objects_of(job: &Job) -> Vec<Target> {
+    let status = &job.status;
+    let mut noted = status.controlled_resources.keys();
+    let has_some = noted.any(|key| key.starts_with(controlled::PLUGIN_PREFIX));
+    if stage(&status.state.phase) != Stage::Active && !has_some {
+        return Vec::new();
+    }
+    plugins::Plugins::of(job).map_or_else(|_| Vec::new(), |plugins| plugins.makes(job))
 }
 
 /// Decides what is to be written for a Job. `memory` is that of earlier looks, or a fresh one.

@@ -89,6 +89,11 @@ impl Observed {
         self.found.insert((kind.kind, text(&metadata["name"])), found);
     }
 
+    /// Takes note that an object is gone.
+    pub fn remove(&mut self, kind: Kind, name: &str) {
+        self.found.remove(&(kind.kind, name.to_owned()));
+    }
+
     fn get(&self, kind: Kind, name: &str) -> Option<&Found> {
         self.found.get(&(kind.kind, name.to_owned()))
     }

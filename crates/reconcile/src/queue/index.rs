@@ -124,6 +124,17 @@ impl Index {
         std::mem::take(&mut self.changed).into_iter().collect()
     }
 
+    /// The oldest order for a queue.
+    pub fn order(&self, name: &str) -> Option<&Command> {
+        self.queues.get(name)?.commands.values().next()
+    }
+
+    /// PodGroups by phase in a queue, if there is such a queue.
+    pub fn counts_of(&self, name: &str) -> Option<Counts> {
+        let entry = self.queues.get(name)?;
+        entry.queue.as_ref().map(|_| entry.counts)
+    }
+
     /// PodGroups by phase for each queue that there is: the gauges.
     pub fn counts(&self) -> impl Iterator<Item = (&str, Counts)> {
         let existing = self.queues.iter().filter(|(_, entry)| entry.queue.is_some());
@@ -189,7 +200,8 @@ impl Index {
         false
     }
 
-    fn queue(&self, name: &str) -> Option<&Queue> {
+    /// The queue of this name.
+    pub fn queue(&self, name: &str) -> Option<&Queue> {
         self.queues.get(name)?.queue.as_ref()
     }
 

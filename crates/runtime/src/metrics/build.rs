@@ -11,29 +11,29 @@ const VALID: &str = "names and labels of metrics are valid constants";
 const ONCE: &str = "each metric is registered once";
 
 /// Upper bounds of `count` buckets that grow by the same factor from `min` to `max`.
-pub(super) fn range(min: f64, max: f64, count: i32) -> Vec<f64> {
+pub(crate) fn range(min: f64, max: f64, count: i32) -> Vec<f64> {
     let factor = (max / min).powf(1.0 / f64::from(count - 1));
     (0..count)
         .map(|step| min * factor.powf(f64::from(step)))
         .collect()
 }
 
-pub(super) fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> M {
+pub(crate) fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> M {
     registry.register(Box::new(metric.clone())).expect(ONCE);
     metric
 }
 
 /// Describes a metric that is collected when it is asked for.
-pub(super) fn desc(name: &str, help: &str, labels: Vec<String>) -> Desc {
+pub(crate) fn desc(name: &str, help: &str, labels: Vec<String>) -> Desc {
     Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new()).expect(VALID)
 }
 
-pub(super) fn histogram(registry: &Registry, name: &str, help: &str, buckets: Vec<f64>) -> Histogram {
+pub(crate) fn histogram(registry: &Registry, name: &str, help: &str, buckets: Vec<f64>) -> Histogram {
     let opts = HistogramOpts::new(name, help).buckets(buckets);
     register(registry, Histogram::with_opts(opts).expect(VALID))
 }
 
-pub(super) fn histogram_vec(
+pub(crate) fn histogram_vec(
     registry: &Registry,
     name: &str,
     help: &str,
@@ -44,22 +44,22 @@ pub(super) fn histogram_vec(
     register(registry, HistogramVec::new(opts, labels).expect(VALID))
 }
 
-pub(super) fn gauge(registry: &Registry, name: &str, help: &str) -> Gauge {
+pub(crate) fn gauge(registry: &Registry, name: &str, help: &str) -> Gauge {
     register(registry, Gauge::new(name, help).expect(VALID))
 }
 
-pub(super) fn gauge_vec(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
+pub(crate) fn gauge_vec(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
     register(
         registry,
         GaugeVec::new(Opts::new(name, help), labels).expect(VALID),
     )
 }
 
-pub(super) fn counter(registry: &Registry, name: &str, help: &str) -> IntCounter {
+pub(crate) fn counter(registry: &Registry, name: &str, help: &str) -> IntCounter {
     register(registry, IntCounter::new(name, help).expect(VALID))
 }
 
-pub(super) fn counter_vec(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+pub(crate) fn counter_vec(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
     register(
         registry,
         IntCounterVec::new(Opts::new(name, help), labels).expect(VALID),
@@ -67,7 +67,7 @@ pub(super) fn counter_vec(registry: &Registry, name: &str, help: &str, labels: &
 }
 
 /// Sets a series, or takes it out.
-pub(super) fn set(gauge: &GaugeVec, labels: &[&str], value: Option<f64>) {
+pub(crate) fn set(gauge: &GaugeVec, labels: &[&str], value: Option<f64>) {
     match value {
         Some(value) => gauge.with_label_values(labels).set(value),
         // Absent when it was never set.

@@ -73,3 +73,12 @@ pub const BINDS_IN_FLIGHT: &str = "volcano_binds_in_flight";
 pub const PENDING_WRITES: &str = "volcano_pending_writes";
 /// Ours: what runs.
 pub const BUILD: &str = "volcano_build_info";
+
+/// How often a Job was completed.
+pub const JOBS_COMPLETED: &str = "volcano_job_completed_phase_count";
+/// How often a Job failed.
+pub const JOBS_FAILED: &str = "volcano_job_failed_phase_count";
+/// From the creation of a Job to that of each of its pods, in milliseconds.
+pub const POD_CREATION: &str = "volcano_controller_job_to_pod_creation_latency_milliseconds";
+/// Followed by a phase and `_count`: PodGroups of a queue.
+pub const QUEUE_POD_GROUP_PREFIX: &str = "volcano_queue_pod_group_";

@@ -53,14 +53,14 @@ fn filled() -> Metrics {
         weight: 7,
         overused: Some(true),
     });
-    metrics.api_write("bind", "ok");
-    metrics.pending_writes("pod-status", 9);
+    metrics.process().api_write("bind", "ok");
+    metrics.process().pending_writes("pod-status", 9);
     metrics.binds_in_flight(5);
-    metrics.events_dropped(6);
+    metrics.process().events_dropped(6);
     metrics.config_loaded();
     metrics.config_reloaded(false);
-    metrics.watch_restarted("pods", "expired");
-    metrics.leading(true);
+    metrics.process().watch_restarted("pods", "expired");
+    metrics.process().leading(true);
     metrics
 }
 

@@ -4,8 +4,7 @@
 //! whose limits it does not know. So a cycle is a method of [`Whole`], and there is no other way to come by one than
 //! [`Cluster::whole`], which looks at what is still missing.
 
-use crate::watch::Feed;
-use rustc_hash::FxHashSet;
+use crate::watch::{Feed, Listed};
 use std::collections::BTreeSet;
 use volcano_api::time::Time;
 use volcano_engine::Engine;
@@ -48,8 +47,8 @@ impl Cluster {
             Feed::Changes(deltas) => deltas
                 .into_iter()
                 .for_each(|delta| self.engine.apply(admit(delta))),
-            Feed::Listed(kind, names) => {
-                self.forget_others(kind, names);
+            Feed::Listed(kind, listed) => {
+                self.forget_others(kind, listed);
                 self.missing.remove(&kind);
             }
             Feed::Trouble(..) => {}
@@ -57,8 +56,10 @@ impl Cluster {
     }
 
     /// What a new list of a kind lacks is gone.
-    fn forget_others(&mut self, kind: Kind, names: Option<FxHashSet<(String, String)>>) {
-        let Some(names) = names else { return };
+    fn forget_others(&mut self, kind: Kind, listed: Option<Listed>) {
+        let Some(Listed { names, .. }) = listed else {
+            return;
+        };
         for known in self.engine.model().names(kind) {
             if !names.contains(&known) {
                 self.engine.apply(Delta::gone(kind, &known.0, &known.1));
@@ -146,7 +147,10 @@ mod tests {
             names
         };
         assert_eq!(names(&cluster), ["a", "b"]);
-        let listed = FxHashSet::from_iter([(String::new(), "b".to_owned())]);
+        let listed = Listed {
+            names: FromIterator::from_iter([(String::new(), "b".to_owned())]),
+            version: String::new(),
+        };
         cluster.take(Feed::Listed(Kind::Node, Some(listed)), |delta| delta);
         assert_eq!(names(&cluster), ["b"]);
     }

@@ -182,7 +182,7 @@ impl Core {
             Leadership::Leading { term, .. } => Some(term),
             _ => None,
         };
-        self.shared.metrics.leading(term.is_some());
+        self.shared.metrics.process().leading(term.is_some());
         match (term, self.term) {
             (Some(_), None) => {
                 self.term = term;
@@ -230,10 +230,10 @@ impl Core {
                 let claims = deltas.iter().filter_map(|delta| claim_state(m, delta));
                 claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));
             }
-            Feed::Listed(Kind::Claim, Some(names)) => {
+            Feed::Listed(Kind::Claim, Some(listed)) => {
                 let m = self.cluster.engine().model();
                 let known = m.names(Kind::Claim).into_iter();
-                let gone = known.filter(|name| !names.contains(name));
+                let gone = known.filter(|name| !listed.names.contains(name));
                 let gone = gone.map(|(namespace, name)| Delta::gone(Kind::Claim, &namespace, &name));
                 let claims = gone.filter_map(|delta| claim_state(m, &delta));
                 claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));

@@ -3,9 +3,9 @@
 use super::options::Options;
 use crate::client::Client;
 use crate::gates;
-use crate::metrics::Metrics;
-use crate::watch::kinds::Object;
-use crate::watch::{Feed, watch};
+use crate::metrics::Process;
+use crate::watch::kinds::Scheduling;
+use crate::watch::{Feed, Object, watch};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use volcano_api::core::{
@@ -52,7 +52,7 @@ pub fn kinds(options: &Options) -> Vec<Kind> {
     let mut kinds = Vec::new();
     macro_rules! add {
         ($type:ty) => {
-            kinds.push(<$type as Object>::KIND)
+            kinds.push(<$type as Object<Scheduling>>::KIND)
         };
     }
     each_kind!(options, add);
@@ -62,14 +62,14 @@ pub fn kinds(options: &Options) -> Vec<Kind> {
 /// Starts the watches. They end with the tasks or with the receiver.
 pub fn start(
     client: &Client,
-    metrics: &Metrics,
+    metrics: &Process,
     options: &Options,
     tasks: &mut JoinSet<()>,
 ) -> mpsc::Receiver<Feed> {
     let (feed, receiver) = mpsc::channel(WAITING);
     macro_rules! start {
         ($type:ty) => {
-            tasks.spawn(watch::<$type>(
+            tasks.spawn(watch::<Scheduling, $type>(
                 client.clone(),
                 metrics.clone(),
                 feed.clone(),

@@ -218,14 +218,14 @@ fn group_event(m: &Model, job: JobId, warning: bool, reason: &'static str, messa
     let group = job.group.as_ref()?;
     Some(Order::Event(Event {
         object: ObjectRef {
-            api_version: SCHEDULING_VERSION,
+            api_version: SCHEDULING_VERSION.into(),
             kind: kinds::POD_GROUP.kind,
             namespace: m.strings.shared(job.namespace),
             name: m.strings.shared(job.name),
             uid: (&*group.uid).into(),
         },
         warning,
-        reason,
+        reason: reason.into(),
         message: message.into(),
     }))
 }

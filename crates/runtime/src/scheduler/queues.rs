@@ -1,14 +1,16 @@
 //! The queues that are always there: `root`, and the one of groups that name none.
 
 use crate::backoff::Backoff;
-use crate::client::{CallError, Client};
-use crate::watch::kinds::Object as _;
-use crate::watch::trouble;
+use crate::client::{CallError, Client, Resource};
+use crate::watch::kinds::Scheduling;
+use crate::watch::{Object, trouble};
 use serde_json::json;
 use std::time::Duration;
 use tracing::{error, info};
 use volcano_api::names::queues;
 use volcano_api::scheduling::Queue;
+
+const QUEUES: Resource = <Queue as Object<Scheduling>>::RESOURCE;
 
 /// Makes the queues that are missing. Goes on until they are there: the API server may still be starting, the CRDs
 /// may still be missing, a webhook may not answer yet. Each new kind of trouble is told in one line.
@@ -21,7 +23,7 @@ pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&
                 error if error.is_forbidden() => format!(
                     "not allowed to make the queue {name}: {error}; grant get and create on queues to the scheduler's ClusterRole"
                 ),
-                error => trouble(Queue::RESOURCE, client.server(), error),
+                error => trouble(QUEUES, client.server(), error),
             };
             if line != last {
                 error!("{line}");
@@ -36,7 +38,7 @@ pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&
 
 async fn make(client: &Client, name: &str, reclaimable: bool) -> Result<(), CallError> {
     match client
-        .get::<serde::de::IgnoredAny>(&Queue::RESOURCE.object("", name))
+        .get::<serde::de::IgnoredAny>(&QUEUES.object("", name))
         .await
     {
         Err(error) if error.is_not_found() => {}
@@ -48,10 +50,7 @@ async fn make(client: &Client, name: &str, reclaimable: bool) -> Result<(), Call
         "metadata": {"name": name},
         "spec": {"weight": 1, "reclaimable": reclaimable},
     });
-    match client
-        .post(&Queue::RESOURCE.all(), queue.to_string().into_bytes())
-        .await
-    {
+    match client.post(&QUEUES.all(), queue.to_string().into_bytes()).await {
         Ok(_) => {
             info!(queue = name, "made the queue");
             Ok(())

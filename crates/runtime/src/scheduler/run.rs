@@ -156,7 +156,12 @@ async fn schedule(
     };
     loop {
         let mut watches = JoinSet::new();
-        let feed = feeds::start(&shared.client, &shared.metrics, &shared.options, &mut watches);
+        let feed = feeds::start(
+            &shared.client,
+            shared.metrics.process(),
+            &shared.options,
+            &mut watches,
+        );
         let (outcomes_to, outcomes) = mpsc::unbounded_channel();
         let inputs = Inputs {
             feed,

@@ -115,7 +115,7 @@ impl Shared {
         let event = Event {
             object: this_process(),
             warning: true,
-            reason: CONF_REFUSED,
+            reason: CONF_REFUSED.into(),
             message: format!("the scheduler configuration cannot be used and {instead}: {wrong}").into(),
         };
         let _ = control.send(Control::Tell(event)).await; // Nobody is left to tell when the process ends.
@@ -127,14 +127,14 @@ fn this_process() -> ObjectRef {
     let namespace = std::fs::read_to_string(NAMESPACE_FILE).map(|text| text.trim().to_owned());
     match namespace {
         Ok(namespace) if !namespace.is_empty() => ObjectRef {
-            api_version: "v1",
+            api_version: "v1".into(),
             kind: "Pod",
             namespace: namespace.into(),
             name: crate::lease::hostname().into(),
             uid: "".into(),
         },
         _ => ObjectRef {
-            api_version: "scheduling.volcano.sh/v1beta1",
+            api_version: "scheduling.volcano.sh/v1beta1".into(),
             kind: kinds::QUEUE.kind,
             namespace: "".into(),
             name: volcano_api::names::queues::DEFAULT.into(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The scheduler's loop turns at least once a second. A cycle over a very large cluster takes some seconds; one that
+/// The main loop turns at least once a second. A cycle over a very large cluster takes some seconds; one that
 /// takes this long will not end.
 const STUCK: Duration = Duration::from_secs(120);
 
@@ -12,7 +12,7 @@ const STUCK: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct Health {
     began: Instant,
-    /// Milliseconds after `began` of the last turn of the scheduler's loop; 0 before the first.
+    /// Milliseconds after `began` of the last turn of the main loop; 0 before the first.
     ticked: AtomicU64,
     state: Mutex<State>,
 }
@@ -38,7 +38,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// The scheduler's loop turned.
+    /// The main loop turned.
     pub fn tick(&self) {
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.ticked.store(millis.max(1), Ordering::Relaxed);
@@ -59,15 +59,12 @@ impl Health {
         state.trouble = Some(line.to_owned());
     }
 
-    /// Whether the scheduler's loop still turns.
+    /// Whether the main loop still turns.
     pub(super) fn live(&self) -> Result<(), String> {
         let ticked = Duration::from_millis(self.ticked.load(Ordering::Relaxed));
         let silent = self.began.elapsed().saturating_sub(ticked);
         if !ticked.is_zero() && silent > STUCK {
-            return Err(format!(
-                "the scheduler's loop has not turned for {} s",
-                silent.as_secs()
-            ));
+            return Err(format!("the main loop has not turned for {} s", silent.as_secs()));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The kinds that the scheduler watches: where each is served and how its objects enter the model.
 
+use super::{Family, Gone, Object};
 use crate::client::Resource;
-use serde::de::DeserializeOwned;
 use volcano_api::core::{
     CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
     PriorityClass, ResourceQuota, StorageClass,
@@ -14,30 +14,22 @@ use volcano_api::topology::HyperNode;
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
 
-/// An object of a watched kind.
-pub trait Object: DeserializeOwned + Send + 'static {
-    /// The kind.
-    const KIND: Kind;
-    /// Where it is served.
-    const RESOURCE: Resource;
-    /// The system works without the kind: its CRD may be missing.
-    const OPTIONAL: bool = false;
-    /// How its protobuf form is read; custom resources have only JSON.
-    const PROTOBUF: Option<Tables> = None;
+/// The watches of the scheduler: changes enter the model.
+#[derive(Debug)]
+pub struct Scheduling;
 
-    /// Namespace and name.
-    fn name(&self) -> (&str, &str);
+impl Family for Scheduling {
+    type Kind = Kind;
+    type Change = Delta;
 
-    /// Version, for resuming the watch.
-    fn version(&self) -> &str;
-
-    /// The change that it makes to the model.
-    fn delta(self) -> Delta;
+    fn gone(kind: Kind, object: &Gone<'_>) -> Delta {
+        Delta::gone(kind, object.namespace, object.name)
+    }
 }
 
 macro_rules! watched {
     ($($type:ident: $kind:ident = $group:expr, $version:literal, $plural:literal $(, optional $optional:literal)? $(, protobuf $tables:ident)? => $delta:expr;)*) => {$(
-        impl Object for $type {
+        impl Object<Scheduling> for $type {
             const KIND: Kind = Kind::$kind;
             const RESOURCE: Resource = Resource::new($group, $version, $plural);
             $(const OPTIONAL: bool = $optional;)?
@@ -51,7 +43,7 @@ macro_rules! watched {
                 &self.metadata.resource_version
             }
 
-            fn delta(self) -> Delta {
+            fn change(self) -> Delta {
                 let make: fn($type) -> Delta = $delta;
                 make(self)
             }

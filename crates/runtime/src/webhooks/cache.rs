@@ -1,9 +1,11 @@
 //! What the rules ask of the cluster, kept in memory by watches.
 
 use crate::client::Client;
-use crate::metrics::Metrics;
+use crate::metrics::Process;
 use crate::serve::Health;
+use crate::watch::kinds::Scheduling;
 use crate::watch::{Feed, watch};
+use prometheus::Registry;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -42,18 +44,19 @@ pub struct Feeding {
 impl Feeding {
     /// Starts to watch Queues, and Namespaces if somebody asks for them.
     pub fn start(client: &Client, namespaces: bool, tasks: &mut JoinSet<()>) -> Feeding {
-        let metrics = Metrics::default();
+        // Nobody asks for metrics here.
+        let metrics = Process::new(&Registry::new());
         let (sender, feed) = mpsc::channel(WAITING);
         let mut missing = vec![Kind::Queue];
         if namespaces {
-            tasks.spawn(watch::<Namespace>(
+            tasks.spawn(watch::<Scheduling, Namespace>(
                 client.clone(),
                 metrics.clone(),
                 sender.clone(),
             ));
             missing.push(Kind::Namespace);
         }
-        tasks.spawn(watch::<Queue>(client.clone(), metrics, sender));
+        tasks.spawn(watch::<Scheduling, Queue>(client.clone(), metrics, sender));
         Feeding { feed, missing }
     }
 
@@ -78,10 +81,10 @@ impl Feeding {
     fn take(&mut self, feed: Feed, cache: &Cache, health: &Health) {
         match feed {
             Feed::Changes(changes) => cache.apply(changes),
-            Feed::Listed(kind, names) => {
+            Feed::Listed(kind, listed) => {
                 self.missing.retain(|missing| *missing != kind);
-                if let Some(names) = names {
-                    cache.retain(kind, &names);
+                if let Some(listed) = listed {
+                    cache.retain(kind, &listed.names);
                 }
             }
             Feed::Trouble(_, line) => {

@@ -1,6 +1,7 @@
 //! What the scheduler wants written, and what came of it. Plain values: the model's ids do not leave its thread.
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use volcano_api::time::Time;
 
@@ -167,7 +168,7 @@ pub struct ShardStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectRef {
     /// Such as `v1`.
-    pub api_version: &'static str,
+    pub api_version: Cow<'static, str>,
     /// Such as `Pod`.
     pub kind: &'static str,
     /// Namespace; empty for cluster-scoped objects.
@@ -186,7 +187,7 @@ pub struct Event {
     /// A warning; otherwise normal.
     pub warning: bool,
     /// Machine-readable cause.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What to tell.
     pub message: Arc<str>,
 }

@@ -425,7 +425,7 @@ impl Queue {
 
     fn tell(&mut self, pod: &PodRef, warning: bool, reason: &'static str, message: Arc<str>, now: Instant) {
         let object = ObjectRef {
-            api_version: "v1",
+            api_version: "v1".into(),
             kind: "Pod",
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
@@ -434,7 +434,7 @@ impl Queue {
         let event = Event {
             object,
             warning,
-            reason,
+            reason: reason.into(),
             message,
         };
         self.events.order(event, now);

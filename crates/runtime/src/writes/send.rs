@@ -1,7 +1,7 @@
 //! The thin part that talks to the API server: one function per kind of write, and what its answer means.
 
 mod bind;
-mod change;
+pub(crate) mod change;
 mod event;
 mod evict;
 mod status;
@@ -10,7 +10,7 @@ mod volume;
 use super::work::{Answer, Work};
 use crate::client::{CallError, Client};
 use crate::fence::Fence;
-use crate::metrics::Metrics;
+use crate::metrics::Process;
 use change::Detours;
 use serde::Serialize;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use volcano_api::time::Time;
 /// Sends writes.
 pub struct Sender {
     client: Client,
-    metrics: Metrics,
+    metrics: Process,
     /// Name under which events are told.
     component: Arc<str>,
     detours: Detours,
 }
 
 impl Sender {
-    pub fn new(client: &Client, fence: Fence, metrics: Metrics, component: Arc<str>) -> Self {
+    pub fn new(client: &Client, fence: Fence, metrics: Process, component: Arc<str>) -> Self {
         Sender {
             client: client.behind(fence),
             metrics,
@@ -55,21 +55,27 @@ impl Sender {
 
     /// Counts the answer to a write.
     fn count<T>(&self, kind: &str, answer: Result<T, CallError>) -> Result<T, CallError> {
-        let result = match &answer {
-            Ok(_) => "ok",
-            Err(CallError::Fenced) => return answer,
-            Err(CallError::NoAnswer(_)) => "no-answer",
-            Err(error) => match error.code() {
-                403 => "forbidden",
-                404 => "not-found",
-                409 => "conflict",
-                429 => "throttled",
-                _ => "error",
-            },
-        };
-        self.metrics.api_write(kind, result);
+        if let Some(result) = result(&answer) {
+            self.metrics.api_write(kind, result);
+        }
         answer
     }
+}
+
+/// How an answer is counted; not at all if nothing was sent.
+pub(crate) fn result<T>(answer: &Result<T, CallError>) -> Option<&'static str> {
+    Some(match answer {
+        Ok(_) => "ok",
+        Err(CallError::Fenced) => return None,
+        Err(CallError::NoAnswer(_)) => "no-answer",
+        Err(error) => match error.code() {
+            403 => "forbidden",
+            404 => "not-found",
+            409 => "conflict",
+            429 => "throttled",
+            _ => "error",
+        },
+    })
 }
 
 impl From<CallError> for Answer {
@@ -95,7 +101,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// The time of day.
-fn wall() -> Time {
+pub(crate) fn wall() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_unix_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -620,14 +620,14 @@ async fn a_queue_gets_what_it_uses_in_its_status() {
 fn event(namespace: &str) -> Order {
     Order::Event(Event {
         object: ObjectRef {
-            api_version: "scheduling.volcano.sh/v1beta1",
+            api_version: "scheduling.volcano.sh/v1beta1".into(),
             kind: "Queue",
             namespace: namespace.into(),
             name: "q".into(),
             uid: "uq".into(),
         },
         warning: true,
-        reason: "Because",
+        reason: "Because".into(),
         message: "of this".into(),
     })
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::{Method, Uri};
 
-use crate::binaries::Fnv;
+use crate::modules::Fnv;
 
 /// What goes wrong between a client and the API server. Probabilities are between 0 and 1; the default is that nothing
 /// does.

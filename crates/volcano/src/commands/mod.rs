@@ -1,5 +1,6 @@
 //! The subcommands, one file each: reads the arguments, does the work through the libraries, prints.
 
+pub mod controller_manager;
 pub mod crds;
 mod flags;
 pub mod gen_admission_secret;

@@ -246,14 +246,14 @@ fn condition(name: &str, reason: &'static str, message: &str) -> Order {
 fn event(name: &str, warning: bool, message: &str) -> Order {
     Order::Event(Event {
         object: ObjectRef {
-            api_version: "v1",
+            api_version: "v1".into(),
             kind: "Pod",
             namespace: "ns".into(),
             name: name.into(),
             uid: format!("uid-{name}").into(),
         },
         warning,
-        reason: "Because",
+        reason: "Because".into(),
         message: message.into(),
     })
 }

@@ -321,7 +321,7 @@ fn name_kind(object: &mut Value, what: &What) {
 }
 
 /// Applies a patch as the API server would: RFC 7386, with conditions merged by type in a strategic one.
-fn apply(object: &mut Value, change: &Value, patch: Patch) {
+pub(crate) fn apply(object: &mut Value, change: &Value, patch: Patch) {
     let Value::Object(changes) = change else {
         *object = change.clone();
         return;

@@ -59,7 +59,7 @@ struct Again {
 }
 
 impl Sender {
-    pub(super) async fn event(&self, write: &EventWrite) -> Answer {
+    pub(crate) async fn event(&self, write: &EventWrite) -> Answer {
         let object = &write.event.object;
         let namespace = match &*object.namespace {
             "" => DEFAULT_NAMESPACE,
@@ -99,7 +99,7 @@ impl Sender {
                 name: &write.name,
             },
             involved_object: Involved {
-                api_version: object.api_version,
+                api_version: &object.api_version,
                 kind: object.kind,
                 namespace: &object.namespace,
                 name: &object.name,
@@ -110,7 +110,7 @@ impl Sender {
             } else {
                 events::NORMAL
             },
-            reason: event.reason,
+            reason: &event.reason,
             message: &event.message,
             count: write.count,
             first_timestamp: wall_at(write.first),

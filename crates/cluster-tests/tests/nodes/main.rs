@@ -1,0 +1,10 @@
+//! Real nodes: containers that really run and end, with names that really resolve.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests stop at the first surprise, as tests do"
+)]
+
+mod gone;
+mod mpi;
+mod pods;

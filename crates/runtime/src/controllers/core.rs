@@ -1,0 +1,485 @@
+//! The heart of the controller manager: the one owner of what is known and of what is to be done.
+//!
+//! ```text
+//! feed ────┐                                                ┌─> executor ─> messages
+//! messages ┼─> store ─> changed keys ─> work queue ─> look ─┤
+//! time ────┘                                                └─> events, metrics
+//! ```
+//!
+//! It runs on a thread of its own, so that a look at a large Job never holds up connections, leases or health checks. An
+//! instance that stands by keeps the store up to date and looks at nothing; when its turn comes, it looks at everything.
+
+use super::execute::{Effect, Executor, Failed, Message, Problem, Sort};
+use super::feeds::{self, Running};
+use super::kinds::Controlling;
+use super::queue::Numbers;
+use super::run::Shared;
+use super::store::{Answer, Key, Store};
+use super::work::{Failure, WorkQueue};
+use super::{job, kinds::Change, podgroup, queue, ttl};
+use crate::lease::Leadership;
+use crate::watch::Feed;
+use crate::writes::send::wall;
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use tracing::{debug, error, info, warn};
+use volcano_api::batch::{Job, JobPhase};
+use volcano_api::time::Time;
+use volcano_reconcile::plugins;
+use volcano_reconcile::write::{Plan, Target};
+
+/// Messages taken in one go, so that a flood of changes cannot keep work away.
+const AT_ONCE: usize = 256;
+/// Keys looked at in one go, so that answers and changes are taken in between.
+const LOOKS_AT_ONCE: usize = 64;
+/// How long what is under way may take when the process ends.
+const DRAIN: Duration = Duration::from_secs(10);
+/// The longest time between two turns of the loop.
+const TURN: Duration = Duration::from_secs(1);
+/// A key rests this many times as long as a look at it took, so that one large Job, whose pods change one by one, cannot
+/// take up all the time.
+const RESTS: u32 = 4;
+/// Looks that take less are not worth a rest.
+const QUICK: Duration = Duration::from_millis(1);
+
+/// What a look at something says.
+pub enum Look {
+    /// These objects have to be read first.
+    Read(Vec<Target>),
+    /// What is to be written.
+    Plan(Plan),
+}
+
+/// Everything that comes in.
+pub struct Inputs {
+    /// From the watches.
+    pub feed: mpsc::Receiver<Feed<Controlling>>,
+    /// From the executor.
+    pub messages: mpsc::UnboundedReceiver<Message>,
+    /// Where the executor sends them.
+    pub messages_to: mpsc::UnboundedSender<Message>,
+    /// Who leads.
+    pub leadership: watch::Receiver<Leadership>,
+    /// Whether the process is to end.
+    pub shutdown: watch::Receiver<bool>,
+}
+
+/// The owner of what is known and of what is to be done.
+pub struct Core {
+    shared: Arc<Shared>,
+    running: Running,
+    store: Store,
+    work: WorkQueue<Key>,
+    numbers: Numbers,
+    /// The term in which this process leads.
+    term: Option<u64>,
+    /// There while this process leads.
+    executor: Option<Executor>,
+    /// When a look at each key that is worked on began to matter: how long to rest, and when to look again.
+    after: rustc_hash::FxHashMap<Key, After>,
+}
+
+/// What follows when a key is settled.
+#[derive(Clone, Copy, Default)]
+struct After {
+    again_at: Option<Instant>,
+    rest: Duration,
+}
+
+impl Core {
+    /// A heart for an unread cluster.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        let options = &shared.options;
+        let gangs = volcano_reconcile::pod_group::Options {
+            schedulers: options.scheduler_names.clone(),
+            inherit_owner_annotations: options.inherit_owner_annotations,
+        };
+        let store = Store::new(gangs, feeds::kinds(options));
+        Core {
+            running: Running::of(options),
+            shared,
+            store,
+            work: WorkQueue::default(),
+            numbers: Numbers::default(),
+            term: None,
+            executor: None,
+            after: rustc_hash::FxHashMap::default(),
+        }
+    }
+
+    /// Runs until the end.
+    pub async fn run(mut self, mut inputs: Inputs) {
+        self.report_missing();
+        self.lead_or_follow(&mut inputs);
+        let mut tidied = Instant::now();
+        loop {
+            self.shared.health.tick();
+            let now = Instant::now();
+            if now.duration_since(tidied) > TURN {
+                (tidied, _) = (now, self.work.tidy(now));
+                let waiting = self.work.waiting();
+                self.shared.metrics.process().pending_writes("keys", waiting);
+            }
+            let is_busy = self.work_on();
+            let next = if is_busy { now } else { self.next_turn(now) };
+            tokio::select! {
+                biased;
+                _ = inputs.shutdown.changed() => return self.drain(inputs).await,
+                _ = inputs.leadership.changed() => self.lead_or_follow(&mut inputs),
+                Some(message) = inputs.messages.recv() => {
+                    self.take_message(message);
+                    for _ in 0..AT_ONCE {
+                        let Ok(message) = inputs.messages.try_recv() else { break };
+                        self.take_message(message);
+                    }
+                    self.look_at_changed();
+                }
+                Some(feed) = inputs.feed.recv() => {
+                    self.take_feed(feed);
+                    for _ in 0..AT_ONCE {
+                        let Ok(feed) = inputs.feed.try_recv() else { break };
+                        self.take_feed(feed);
+                    }
+                    self.look_at_changed();
+                }
+                () = tokio::time::sleep_until(next.into()) => {}
+            }
+        }
+    }
+
+    fn can_work(&self) -> bool {
+        self.store.missing().is_empty() && self.executor.as_ref().is_some_and(Executor::has_room)
+    }
+
+    fn next_turn(&self, now: Instant) -> Instant {
+        let due = self.work.due().filter(|_| self.can_work());
+        due.unwrap_or(now + TURN).clamp(now, now + TURN)
+    }
+
+    /// Looks at some keys whose time has come. Whether there are more.
+    fn work_on(&mut self) -> bool {
+        for _ in 0..LOOKS_AT_ONCE {
+            if !self.can_work() {
+                return false;
+            }
+            match self.work.next(Instant::now()) {
+                Some(key) => self.look_at(key),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// One look. A panic in it is that of one object, and must not keep the others waiting.
+    fn look_at(&mut self, key: Key) {
+        let (now, moment) = (wall(), Instant::now());
+        let look = catch_unwind(AssertUnwindSafe(|| self.look(&key, now, moment)));
+        let look = match look {
+            Ok(look) => look,
+            Err(_) => {
+                error!(?key, "deciding what to do broke off; trying again later");
+                let failure = Failure {
+                    is_refusal: true,
+                    ..Failure::default()
+                };
+                return self.work.failed(&key, failure, moment);
+            }
+        };
+        match look {
+            Look::Plan(plan) => self.carry_out(key, plan, moment),
+            Look::Read(targets) => {
+                if let Some(executor) = &mut self.executor {
+                    executor.read(key, targets);
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, key: &Key, now: Time, moment: Instant) -> Look {
+        match key {
+            Key::Job(at) => {
+                let limit = self.shared.options.max_requeue_num;
+                let refusals = i64::from(self.work.refusals(key));
+                let is_exhausted = limit >= 0 && refusals > i64::from(limit);
+                job::look(&mut self.store, at, is_exhausted, now, moment)
+            }
+            Key::Expiry(at) => ttl::look(&self.store, at, now),
+            Key::Queue(name) => self.numbers.look(&self.store, name, now, moment),
+            Key::Gang(at) => podgroup::look(&self.store, at),
+        }
+    }
+
+    /// Has a plan carried out. `began` is when the look at the key did.
+    fn carry_out(&mut self, key: Key, plan: Plan, began: Instant) {
+        let now = Instant::now();
+        let took = now.duration_since(began);
+        let after = After {
+            again_at: plan.again_at.map(|at| moment_of(at, now)),
+            rest: if took > QUICK {
+                took * RESTS
+            } else {
+                Duration::ZERO
+            },
+        };
+        if plan.steps.is_empty() {
+            return self.work.settled(&key, after.again_at, after.rest, now);
+        }
+        debug!(?key, steps = plan.steps.len(), "carrying out");
+        if let Some(executor) = &mut self.executor {
+            self.after.insert(key.clone(), after);
+            executor.start(key, plan);
+        }
+    }
+
+    fn take_message(&mut self, message: Message) {
+        match message {
+            Message::Written(key, effect) => self.written(&key, effect),
+            Message::Done(key, writes, failed) => {
+                if let Some(executor) = &mut self.executor {
+                    executor.ended(writes);
+                }
+                self.done(&key, &failed);
+            }
+            Message::Read(key, read) => {
+                if let Some(executor) = &mut self.executor {
+                    executor.ended(0);
+                }
+                self.read(key, read);
+            }
+        }
+    }
+
+    fn written(&mut self, key: &Key, effect: Effect) {
+        match (effect, key) {
+            (Effect::Watched(answer), _) => {
+                self.measure(key, &answer);
+                self.store.answered(answer);
+            }
+            (Effect::Made(kind, object), Key::Job(at)) => self.store.put_object(at, kind, &object),
+            (Effect::Removed(kind, name), Key::Job(at)) => self.store.remove_object(at, kind, &name),
+            _ => {}
+        }
+    }
+
+    /// Counts what an answer to an own write means.
+    fn measure(&self, key: &Key, answer: &Answer) {
+        let Answer::Object(change) = answer else { return };
+        let Key::Job(at) = key else { return };
+        let Some(known) = self.store.job(at).and_then(|entry| entry.job()) else {
+            return;
+        };
+        match &**change {
+            Change::Job(job) => {
+                let (before, after) = (&known.status.state.phase, &job.status.state.phase);
+                if before != after {
+                    told_phase(job, before, after);
+                    self.shared.metrics.job_entered(job, after);
+                }
+            }
+            Change::Pod(_) => self.shared.metrics.pod_made(known, wall()),
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, key: &Key, failed: &[Failed]) {
+        let now = Instant::now();
+        let after = self.after.remove(key).unwrap_or_default();
+        if failed.is_empty() {
+            return self.work.settled(key, after.again_at, after.rest, now);
+        }
+        self.tell(key, failed);
+        let problems = failed.iter().map(|failed| &failed.problem);
+        if let Key::Job(at) = key {
+            self.store.forget_objects(at);
+        }
+        self.failed(key, problems, now);
+        if let Key::Queue(name) = key {
+            self.give_up(key, name, failed, now);
+        }
+    }
+
+    fn failed<'a>(&mut self, key: &Key, problems: impl Iterator<Item = &'a Problem> + Clone, now: Instant) {
+        let failure = Failure {
+            is_refusal: problems.clone().any(|problem| problem.sort == Sort::Refused),
+            retry_after: problems
+                .clone()
+                .map(|problem| problem.retry_after)
+                .max()
+                .unwrap_or_default(),
+        };
+        for problem in problems.take(1) {
+            match problem.sort {
+                Sort::Refused => warn!(?key, problem = problem.text, "refused; trying again later"),
+                _ => debug!(?key, problem = problem.text, "failed; trying again"),
+            }
+        }
+        self.work.failed(key, failure, now);
+    }
+
+    /// Tells users what failed. What passes by itself is told to nobody.
+    fn tell(&self, key: &Key, failed: &[Failed]) {
+        if failed.iter().all(|failed| failed.problem.sort != Sort::Refused) {
+            return;
+        }
+        let events = match key {
+            Key::Job(at) => {
+                let job = self.store.job(at).and_then(|entry| entry.job());
+                job.map_or_else(Vec::new, |job| job::warnings(job, failed))
+            }
+            Key::Queue(name) => queue::warnings(&self.store, name, failed),
+            _ => Vec::new(),
+        };
+        events.iter().for_each(|event| self.shared.recorder.tell(event));
+    }
+
+    /// A queue whose writes were refused too often is left alone until something changes for it.
+    fn give_up(&mut self, key: &Key, name: &str, failed: &[Failed], now: Instant) {
+        let limit = self.shared.options.max_requeue_num;
+        if limit < 0 || i64::from(self.work.refusals(key)) <= i64::from(limit) {
+            return;
+        }
+        if let Some(event) = queue::given_up(&self.store, name, failed) {
+            self.shared.recorder.tell(&event);
+        }
+        self.work.settled(key, None, Duration::ZERO, now);
+    }
+
+    fn read(&mut self, key: Key, read: Result<Vec<(Target, Option<Value>)>, Problem>) {
+        let (now, moment) = (wall(), Instant::now());
+        let read = match read {
+            Ok(read) => read,
+            Err(problem) => return self.failed(&key, [&problem].into_iter(), moment),
+        };
+        match &key {
+            Key::Job(at) => {
+                let mut objects = plugins::Observed::default();
+                for (target, object) in &read {
+                    if let Some(object) = object {
+                        objects.insert(target.kind, object);
+                    }
+                }
+                self.store.put_objects(at, objects, moment);
+                self.look_at(key);
+            }
+            Key::Expiry(_) => {
+                let job = read.iter().find_map(|(_, object)| object.as_ref());
+                let plan = job.map_or_else(Plan::default, |job| ttl::look_again(job, now));
+                self.carry_out(key, plan, moment);
+            }
+            Key::Gang(at) => {
+                let plan = podgroup::look_again(&self.store, at, &read);
+                self.carry_out(key, plan, moment);
+            }
+            Key::Queue(_) => self.carry_out(key, Plan::default(), moment),
+        }
+    }
+
+    fn take_feed(&mut self, feed: Feed<Controlling>) {
+        if let Feed::Trouble(kind, line) = &feed {
+            error!(?kind, "{line}");
+            self.shared.health.trouble(line);
+        }
+        let was_whole = self.store.missing().is_empty();
+        let is_list = matches!(feed, Feed::Listed(..));
+        self.store.take(feed);
+        if is_list {
+            self.report_missing();
+        }
+        if !was_whole && self.store.missing().is_empty() {
+            info!("every kind is listed; ready");
+        }
+    }
+
+    fn report_missing(&self) {
+        let missing = self.store.missing().iter().map(|kind| format!("{kind:?}"));
+        self.shared.health.missing(missing.collect());
+    }
+
+    /// Puts what changed in line, if this process leads.
+    fn look_at_changed(&mut self) {
+        let now = Instant::now();
+        for key in self.store.take_changed() {
+            if let Key::Queue(name) = &key {
+                let counts = self.store.queues().counts_of(name);
+                self.shared.metrics.queue(name, counts);
+            }
+            if self.executor.is_some() && self.is_ours(&key) {
+                self.work.add(key, now);
+            }
+        }
+        for (job, queue) in self.store.take_gone_jobs() {
+            self.shared.metrics.forget_job(&job, &queue);
+        }
+    }
+
+    fn is_ours(&self, key: &Key) -> bool {
+        match key {
+            Key::Job(_) => self.running.jobs,
+            Key::Expiry(_) => self.running.gc,
+            Key::Queue(_) => self.running.queues,
+            Key::Gang(_) => self.running.gangs,
+        }
+    }
+
+    fn lead_or_follow(&mut self, inputs: &mut Inputs) {
+        let term = match *inputs.leadership.borrow_and_update() {
+            Leadership::Leading { term, .. } => Some(term),
+            _ => None,
+        };
+        if term == self.term {
+            return;
+        }
+        self.shared.metrics.process().leading(term.is_some());
+        // Somebody else may have led in between: what was decided and not written is forgotten.
+        self.work.clear();
+        self.after.clear();
+        self.store.forget_memories();
+        (self.term, self.executor) = (term, None);
+        // Messages of plans that were broken off must not be taken for those of new ones.
+        let (to, messages) = mpsc::unbounded_channel();
+        (inputs.messages_to, inputs.messages) = (to, messages);
+        if term.is_some() {
+            let executor = self.shared.executor(inputs.messages_to.clone());
+            self.executor = Some(executor);
+            let now = Instant::now();
+            for key in self.store.all() {
+                if self.is_ours(&key) {
+                    self.work.add(key, now);
+                }
+            }
+        }
+    }
+
+    /// Lets what is under way come to its end.
+    async fn drain(mut self, mut inputs: Inputs) {
+        let until = tokio::time::Instant::now() + DRAIN;
+        while self.executor.as_ref().is_some_and(|executor| !executor.is_idle()) {
+            match tokio::time::timeout_at(until, inputs.messages.recv()).await {
+                Ok(Some(message)) => self.take_message(message),
+                _ => return,
+            }
+        }
+    }
+}
+
+fn told_phase(job: &Job, before: &JobPhase, after: &JobPhase) {
+    let metadata = &job.metadata;
+    let state = &job.status.state;
+    info!(
+        namespace = metadata.namespace,
+        job = metadata.name,
+        from = %before,
+        to = %after,
+        reason = state.reason,
+        "the Job is in another phase"
+    );
+}
+
+/// The moment of a time of day.
+fn moment_of(at: Time, now: Instant) -> Instant {
+    let micros = at.micros_since(wall());
+    now + Duration::from_micros(u64::try_from(micros).unwrap_or(0).min(1 << 52))
+}

@@ -1,0 +1,211 @@
+//! Carries plans out: the steps one after the other, the writes of a step side by side.
+//!
+//! ```text
+//! Plan ──> a task of its own ──> lanes ──> API server
+//!                 │ each answer at once, then how it ended
+//!                 v
+//!              Message ──> the store, the work queue
+//! ```
+//!
+//! Nothing is tried again here: after a failure the rest of the plan is dropped, and it is made anew from what is known
+//! then.
+
+mod keys;
+mod send;
+#[cfg(test)]
+mod tests;
+
+use super::recorder::Recorder;
+use super::store::{Answer, Key};
+use crate::client::Client;
+use crate::metrics::Process;
+use futures::{FutureExt as _, StreamExt as _};
+use send::Sender;
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use volcano_api::names::Kind;
+use volcano_reconcile::write::{Plan, Target, Write};
+
+/// Requests under way at the same time: enough to keep an API server busy whose answers take 10 to 30 ms under load, and
+/// far from the 200 changes under way that it allows for everybody together.
+const LANES: usize = 64;
+/// Of those, one plan has this many at the most, so that a large Job does not keep all others waiting.
+const LANES_PER_PLAN: usize = 32;
+/// Writes in plans under way at the most; each has the body of an object.
+const MOST_WRITES: usize = 10_000;
+/// Plans under way at the most.
+const MOST_PLANS: usize = 1_000;
+
+/// What came of a plan, piece by piece.
+#[derive(Debug)]
+pub enum Message {
+    /// The API server answered to a write.
+    Written(Key, Effect),
+    /// A plan is carried out, or some of its writes failed.
+    Done(Key, usize, Vec<Failed>),
+    /// What was to be read: each object, if it is there.
+    Read(Key, Result<Vec<(Target, Option<Value>)>, Problem>),
+}
+
+/// What a write changed.
+#[derive(Debug)]
+pub enum Effect {
+    /// An object of a kind that is watched.
+    Watched(Answer),
+    /// An object of a job plugin is there.
+    Made(Kind, Value),
+    /// An object of a job plugin is gone.
+    Removed(Kind, String),
+}
+
+/// A write that failed.
+#[derive(Debug)]
+pub struct Failed {
+    /// What was to be written.
+    pub write: Write,
+    /// Why it was not.
+    pub problem: Problem,
+}
+
+/// Why something failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What sort of failure it is.
+    pub sort: Sort,
+    /// What the API server said.
+    pub text: String,
+    /// When it asks to be tried again.
+    pub retry_after: Duration,
+}
+
+/// Sorts of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// It will be the same the next time.
+    Refused,
+    /// Somebody else wrote first, the API server is busy or does not answer: the next time may be better.
+    Passing,
+    /// The lease is not held.
+    Fenced,
+}
+
+/// Carries plans out.
+pub struct Executor {
+    sender: Arc<Sender>,
+    running: JoinSet<()>,
+    to: mpsc::UnboundedSender<Message>,
+    writes: usize,
+    plans: usize,
+}
+
+impl Executor {
+    /// One whose requests go through this client, which is behind the fence. What comes of them is sent.
+    pub fn new(
+        client: Client,
+        metrics: Process,
+        recorder: Recorder,
+        to: mpsc::UnboundedSender<Message>,
+    ) -> Self {
+        Executor {
+            sender: Arc::new(Sender::new(client, metrics, recorder, LANES)),
+            running: JoinSet::new(),
+            to,
+            writes: 0,
+            plans: 0,
+        }
+    }
+
+    /// Whether another plan can be taken on.
+    pub fn has_room(&self) -> bool {
+        self.plans < MOST_PLANS && self.writes < MOST_WRITES
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.plans == 0
+    }
+
+    /// Begins to carry a plan out.
+    pub fn start(&mut self, key: Key, plan: Plan) {
+        while self.running.try_join_next().is_some() {}
+        let writes = plan.steps.iter().map(Vec::len).sum();
+        self.writes += writes;
+        self.plans += 1;
+        let (sender, to) = (self.sender.clone(), self.to.clone());
+        self.running.spawn(async move {
+            let work = carry_out(&sender, &key, plan, &to);
+            let failed = match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(failed) => failed,
+                Err(_) => vec![broke_off()],
+            };
+            let _ = to.send(Message::Done(key, writes, failed)); // Nobody is left to care.
+        });
+    }
+
+    /// Begins to read objects.
+    pub fn read(&mut self, key: Key, targets: Vec<Target>) {
+        while self.running.try_join_next().is_some() {}
+        self.plans += 1;
+        let (sender, to) = (self.sender.clone(), self.to.clone());
+        self.running.spawn(async move {
+            let read = sender.read_all(targets).await;
+            let _ = to.send(Message::Read(key, read)); // Nobody is left to care.
+        });
+    }
+
+    /// A message said that a plan of so many writes has ended.
+    pub fn ended(&mut self, writes: usize) {
+        self.plans = self.plans.saturating_sub(1);
+        self.writes = self.writes.saturating_sub(writes);
+    }
+}
+
+/// Carries a plan out. What failed of it; nothing when all of it is done.
+async fn carry_out(
+    sender: &Sender,
+    key: &Key,
+    plan: Plan,
+    to: &mpsc::UnboundedSender<Message>,
+) -> Vec<Failed> {
+    for step in plan.steps {
+        let mut answers = futures::stream::iter(step)
+            .map(|write| async move {
+                let outcome = sender.write(&write).await;
+                (write, outcome)
+            })
+            .buffer_unordered(LANES_PER_PLAN);
+        let mut failed = Vec::new();
+        while let Some((write, outcome)) = answers.next().await {
+            match outcome {
+                Ok(Some(effect)) => {
+                    let _ = to.send(Message::Written(key.clone(), effect)); // Nobody is left to care.
+                }
+                Ok(None) => {}
+                Err(problem) => failed.push(Failed { write, problem }),
+            }
+        }
+        if !failed.is_empty() {
+            return failed;
+        }
+    }
+    Vec::new()
+}
+
+fn broke_off() -> Failed {
+    let about = Target::named(volcano_api::names::kinds::JOB, "", "");
+    Failed {
+        write: Write::Delete {
+            target: about,
+            foreground: false,
+        },
+        problem: Problem {
+            sort: Sort::Refused,
+            text: "the write broke off inside the controller manager".to_owned(),
+            retry_after: Duration::ZERO,
+        },
+    }
+}

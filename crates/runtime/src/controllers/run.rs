@@ -1,0 +1,189 @@
+//! The process: what starts in which order, and how it ends.
+//!
+//! ```text
+//! settings ─> endpoints ─> watches, heart, election ─> drain ─> release the lease
+//! ```
+
+use super::core::{Core, Inputs};
+use super::execute::{Executor, Message};
+use super::metrics::Metrics;
+use super::options::Options;
+use super::recorder::Recorder;
+use super::{feeds, selection};
+use crate::client::{Client, ConnectError};
+use crate::fence::Fence;
+use crate::lease::{self, Leadership};
+use crate::scheduler::signals;
+use crate::serve::{self, Health};
+use std::sync::Arc;
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tracing::{error, info, warn};
+use volcano_api::names::CONTROLLER_MANAGER;
+
+/// Events per second over a longer time.
+const EVENTS_PER_SECOND: f64 = 50.0;
+
+/// Why the controller manager could not start.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The API server cannot be found.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// An endpoint cannot be served.
+    #[error(transparent)]
+    Serve(#[from] serve::ServeError),
+    /// The settings of the election contradict each other.
+    #[error("{0}")]
+    Election(String),
+}
+
+/// What the parts of the process share.
+pub struct Shared {
+    /// The command line.
+    pub options: Options,
+    /// Metrics.
+    pub metrics: Metrics,
+    /// Health.
+    pub health: Arc<Health>,
+    /// Tells users.
+    pub recorder: Recorder,
+    client: Client,
+    fence: Fence,
+}
+
+impl Shared {
+    /// Carries out plans, as long as the lease is held.
+    pub fn executor(&self, to: mpsc::UnboundedSender<Message>) -> Executor {
+        let client = self.client.behind(self.fence.clone());
+        let metrics = self.metrics.process().clone();
+        Executor::new(client, metrics, self.recorder.clone(), to)
+    }
+}
+
+/// Runs the controllers until they are told to end.
+///
+/// # Errors
+/// When they cannot start: wrong settings. Whatever happens later is waited out.
+pub async fn run(options: Options) -> Result<(), RunError> {
+    tell_settings(&options);
+    if let Some(election) = &options.leader_election {
+        election.validate().map_err(RunError::Election)?;
+    }
+    let client = Client::connect(&options.client).await?;
+    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
+    let election_client = Client::connect(&options.client).await?;
+    let (metrics, health) = (Metrics::default(), Arc::<Health>::default());
+    let fence = match options.leader_election {
+        Some(_) => Fence::closed(),
+        None => Fence::open(),
+    };
+    let mut tasks = JoinSet::new();
+    let text = {
+        let metrics = metrics.clone();
+        move || metrics.text()
+    };
+    serve::start_plain(&options.serve, text, &health, &mut tasks).await?;
+    let (shutdown, ending) = watch::channel(false);
+    tasks.spawn(signals::end(shutdown));
+    let process = metrics.process().clone();
+    let recorder = Recorder::start(
+        &client,
+        fence.clone(),
+        process,
+        CONTROLLER_MANAGER,
+        EVENTS_PER_SECOND,
+        &mut tasks,
+    );
+    let shared = Arc::new(Shared {
+        options,
+        metrics,
+        health,
+        recorder,
+        client,
+        fence,
+    });
+    control(&shared, election_client, ending, &mut tasks).await;
+    tasks.shutdown().await;
+    info!("ended");
+    Ok(())
+}
+
+fn tell_settings(options: &Options) {
+    for unused in &options.unused {
+        warn!(
+            flag = unused.flag,
+            reason = unused.reason,
+            "the flag has no effect"
+        );
+    }
+    for ignored in &options.ignored {
+        warn!(argument = ignored, "the argument is no flag and is ignored");
+    }
+    for unknown in options.controllers.unknown() {
+        let known = selection::AVAILABLE.join(", ");
+        warn!(
+            controller = unknown,
+            known, "there is no such controller; the entry in --controllers is ignored"
+        );
+    }
+    let lacking = options.controllers.lacking();
+    if !lacking.is_empty() {
+        let controllers = lacking.join(", ");
+        info!(controllers, "these controllers are not available yet");
+    }
+}
+
+/// Watches, campaigns and works until the end.
+async fn control(
+    shared: &Arc<Shared>,
+    election_client: Client,
+    ending: watch::Receiver<bool>,
+    tasks: &mut JoinSet<()>,
+) {
+    let (leads, leadership) = watch::channel(Leadership::default());
+    let (release, released) = watch::channel(false);
+    let election = match &shared.options.leader_election {
+        Some(settings) => Some(tokio::spawn(lease::run(
+            election_client,
+            settings.clone(),
+            shared.fence.clone(),
+            released,
+            leads,
+        ))),
+        None => {
+            leads.send_replace(Leadership::alone());
+            tasks.spawn(async move { leads.closed().await });
+            None
+        }
+    };
+    let mut watches = JoinSet::new();
+    let process = shared.metrics.process();
+    let feed = feeds::start(&shared.client, process, &shared.options, &mut watches);
+    let (messages_to, messages) = mpsc::unbounded_channel();
+    let inputs = Inputs {
+        feed,
+        messages,
+        messages_to,
+        leadership,
+        shutdown: ending,
+    };
+    on_own_thread(Core::new(shared.clone()), inputs).await;
+    watches.shutdown().await;
+    release.send_replace(true);
+    if let Some(election) = election {
+        let _ = election.await; // It ends after the release, or was never more than a task.
+    }
+}
+
+/// Runs the heart on a thread of its own.
+async fn on_own_thread(core: Core, inputs: Inputs) {
+    let handle = Handle::current();
+    let body = move || handle.block_on(core.run(inputs));
+    if let Err(panic) = tokio::task::spawn_blocking(body).await {
+        error!(%panic, "the controllers' thread died");
+        std::process::exit(2);
+    }
+}
