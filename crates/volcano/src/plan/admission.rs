@@ -30,8 +30,11 @@ pub fn admit(job: &Job, cluster: &Cluster, scheduler_name: &str) -> Result<Job, 
 /// The Job with templates that nothing can be said against: what its containers run is left out of many a plan.
 fn with_some_pods(job: &Value) -> Value {
     let mut job = job.clone();
-    for task in job["spec"]["tasks"].as_array_mut().into_iter().flatten() {
-        task["template"] = json!({"spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let tasks = job["spec"]["tasks"].as_array_mut().into_iter().flatten();
+    for task in tasks.filter_map(Value::as_object_mut) {
+        let template = json!({"spec": {"containers": [{"name": "c", "image": "i"}]}});
+        task.insert("template".to_owned(), template);
+        task.remove("topologyPolicy"); // It asks for whole processors in the template.
     }
     job
 }

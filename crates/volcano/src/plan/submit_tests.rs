@@ -56,7 +56,7 @@ spec:
   - name: worker
     replicas: 4
     minAvailable: 2
-    partitionPolicy: {totalPartitions: 2, partitionSize: 2, minPartitions: 1, networkTopology: {mode: hard, highestTierAllowed: 1, highestTierName: x}}
+    partitionPolicy: {totalPartitions: 2, partitionSize: 2, minPartitions: 1, networkTopology: {mode: hard, highestTierAllowed: 1}}
     topologyPolicy: restricted
     template:
       spec:
