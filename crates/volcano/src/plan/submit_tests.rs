@@ -91,12 +91,13 @@ fn a_job_becomes_a_pod_group_and_its_pods() {
         resources(group),
         [
             "count/pods=3",
-            "cpu=1",
+            // One of ps; half a core each of two workers, which have a limit and so ask for it.
+            "cpu=2",
             "limits.cpu=3",
             "memory=1Gi",
             "nvidia.com/gpu=4",
             "pods=3",
-            "requests.cpu=1",
+            "requests.cpu=2",
             "requests.memory=1Gi",
             "requests.nvidia.com/gpu=4"
         ]
