@@ -29,6 +29,7 @@ const CLUSTER_TEST_FILES: &[&str] = &[
     "protobuf",
     "scheduler",
     "jobs",
+    "jobs_crash",
     "admission",
     "crash",
     "chaos",

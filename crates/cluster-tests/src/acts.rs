@@ -8,6 +8,7 @@
     reason = "helpers of tests stop at the first surprise, as tests do"
 )]
 
+use crate::process::{Process, Program};
 use crate::stage::Stage;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,6 +31,30 @@ where
     F: Future<Output = anyhow::Result<Progress<T>>>,
 {
     done(objects::wait_until(what, PATIENCE, look).await)
+}
+
+/// Waits until the log has a line with all parts, and checks that it is one and that nothing panicked.
+pub async fn wait_said<P: Program>(process: &Process<P>, parts: &[&str]) {
+    let has_all = |line: &&str| parts.iter().all(|part| line.contains(part));
+    until(&format!("the log says {parts:?}"), || async {
+        let log = process.log();
+        Ok(check(log.lines().any(|line| has_all(&line)), || log.clone()))
+    })
+    .await;
+    let log = process.log();
+    let said = log.lines().filter(has_all).count();
+    assert_eq!(said, 1, "it is said once: {log}");
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+/// Waits until a program has read the whole cluster.
+pub async fn wait_ready<P: Program>(process: &Process<P>) {
+    until("it is ready", || async {
+        Ok(check(process.is_ready(), || {
+            format!("{:?}", process.health("/readyz"))
+        }))
+    })
+    .await;
 }
 
 /// A condition of an object, null if it has none of this type.

@@ -3,11 +3,13 @@
 //!
 //! Each test has its own namespace and its own queues, so that all can share the control plane of their file.
 
+pub mod access;
 pub mod acts;
 pub mod controllers;
 pub mod field;
 pub mod install;
 pub mod jobs;
+pub mod ledger;
 pub mod process;
 pub mod scheduler;
 pub mod seed;

@@ -95,6 +95,31 @@ impl Seen {
         self.gangs().into_iter().filter(partly).collect()
     }
 
+    fn arrive(&mut self, uid: &str, name: &str, node: String, milli_cpu: i64) {
+        let used = self.used.entry(node.clone()).or_default();
+        *used += milli_cpu;
+        if *used > self.milli_cpu_per_node {
+            let allocatable = self.milli_cpu_per_node;
+            self.wrong.push(format!(
+                "with pod {name} node {node} carries {used}m of {allocatable}m"
+            ));
+        }
+        if let Some(before) = self.placed.insert(uid.to_owned(), node.clone())
+            && before != node
+        {
+            self.wrong
+                .push(format!("pod {name} ({uid}) was on {before} and is on {node}"));
+        }
+    }
+
+    fn leave(&mut self, node: &str, milli_cpu: i64) {
+        if let Some(used) = self.used.get_mut(node) {
+            *used -= milli_cpu;
+        }
+    }
+}
+
+impl Notes for Seen {
     /// Whether it says anything new about where pods are.
     fn see(&mut self, pod: &Pod) -> bool {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
@@ -125,29 +150,6 @@ impl Seen {
         true
     }
 
-    fn arrive(&mut self, uid: &str, name: &str, node: String, milli_cpu: i64) {
-        let used = self.used.entry(node.clone()).or_default();
-        *used += milli_cpu;
-        if *used > self.milli_cpu_per_node {
-            let allocatable = self.milli_cpu_per_node;
-            self.wrong.push(format!(
-                "with pod {name} node {node} carries {used}m of {allocatable}m"
-            ));
-        }
-        if let Some(before) = self.placed.insert(uid.to_owned(), node.clone())
-            && before != node
-        {
-            self.wrong
-                .push(format!("pod {name} ({uid}) was on {before} and is on {node}"));
-        }
-    }
-
-    fn leave(&mut self, node: &str, milli_cpu: i64) {
-        if let Some(used) = self.used.get_mut(node) {
-            *used -= milli_cpu;
-        }
-    }
-
     fn lose(&mut self, uid: &str) -> bool {
         let Some(pod) = self.pods.remove(uid) else {
             return false;
@@ -158,18 +160,21 @@ impl Seen {
         true
     }
 
-    fn list(&mut self, pods: &[Pod]) {
-        let there: BTreeSet<&str> = pods
-            .iter()
-            .filter_map(|pod| pod.metadata.uid.as_deref())
-            .collect();
-        let gone = self.pods.keys().filter(|uid| !there.contains(uid.as_str()));
-        for uid in gone.cloned().collect::<Vec<_>>() {
-            self.lose(&uid);
-        }
-        for pod in pods {
-            self.see(pod);
-        }
+    fn there(&self) -> Vec<String> {
+        self.pods.keys().cloned().collect()
+    }
+
+    fn wrong(&self) -> &[String] {
+        &self.wrong
+    }
+
+    fn summary(&self) -> String {
+        format!(
+            "{} of {} pods are on nodes: {:?}",
+            self.bound(),
+            self.pods.len(),
+            self.gangs()
+        )
     }
 }
 
@@ -189,9 +194,43 @@ fn milli_cpu(pod: &Pod) -> i64 {
         .sum()
 }
 
+/// What is noted of the pods that are seen.
+pub trait Notes: Send + Sync + 'static {
+    /// A pod is there, new or changed. Whether that is worth telling.
+    fn see(&mut self, pod: &Pod) -> bool;
+
+    /// The pod with this UID is gone. Whether that is worth telling.
+    fn lose(&mut self, uid: &str) -> bool;
+
+    /// UIDs of the pods that are there.
+    fn there(&self) -> Vec<String>;
+
+    /// What must never happen and was seen.
+    fn wrong(&self) -> &[String];
+
+    /// What there is, in short.
+    fn summary(&self) -> String;
+
+    /// All pods that are there. What is not among them is gone.
+    fn list(&mut self, pods: &[Pod]) {
+        let there: BTreeSet<&str> = pods
+            .iter()
+            .filter_map(|pod| pod.metadata.uid.as_deref())
+            .collect();
+        for uid in self.there() {
+            if !there.contains(uid.as_str()) {
+                self.lose(&uid);
+            }
+        }
+        for pod in pods {
+            self.see(pod);
+        }
+    }
+}
+
 /// Watches until it is dropped.
-pub struct Witness {
-    seen: watch::Receiver<Seen>,
+pub struct Witness<N: Notes = Seen> {
+    seen: watch::Receiver<N>,
     task: AbortHandle,
 }
 
@@ -201,12 +240,22 @@ impl Witness {
     /// # Errors
     /// When the pods cannot be listed.
     pub async fn call(client: &kube::Client, namespace: &str, cpu_per_node: i64) -> anyhow::Result<Witness> {
-        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let seen = Seen {
             milli_cpu_per_node: cpu_per_node * 1000,
             ..Seen::default()
         };
-        let (sender, receiver) = watch::channel(seen);
+        Witness::with(client, namespace, seen).await
+    }
+}
+
+impl<N: Notes> Witness<N> {
+    /// Begins to watch a namespace and to take notes.
+    ///
+    /// # Errors
+    /// When the pods cannot be listed.
+    pub async fn with(client: &kube::Client, namespace: &str, notes: N) -> anyhow::Result<Witness<N>> {
+        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let (sender, receiver) = watch::channel(notes);
         let version = list(&pods, &sender).await.context("listing pods")?;
         let task = tokio::spawn(async move { follow(&pods, &sender, version).await });
         Ok(Witness {
@@ -216,7 +265,7 @@ impl Witness {
     }
 
     /// What was seen so far. Nothing more is seen while it is looked at.
-    pub fn seen(&self) -> watch::Ref<'_, Seen> {
+    pub fn seen(&self) -> watch::Ref<'_, N> {
         self.seen.borrow()
     }
 
@@ -228,7 +277,7 @@ impl Witness {
         &self,
         what: &str,
         timeout: Duration,
-        holds: impl FnMut(&Seen) -> bool,
+        holds: impl FnMut(&N) -> bool,
     ) -> anyhow::Result<()> {
         let mut seen = self.seen.clone();
         match tokio::time::timeout(timeout, seen.wait_for(holds)).await {
@@ -261,36 +310,31 @@ impl Witness {
     /// # Errors
     /// When something was: what it was.
     pub fn all_right(&self) -> anyhow::Result<()> {
-        let wrong = &self.seen().wrong;
+        let seen = self.seen();
+        let wrong = seen.wrong();
         ensure!(wrong.is_empty(), "seen: {}", wrong.join("; "));
         Ok(())
     }
 
     fn summary(&self) -> String {
-        let seen = self.seen();
-        format!(
-            "{} of {} pods are on nodes: {:?}",
-            seen.bound(),
-            seen.pods.len(),
-            seen.gangs()
-        )
+        self.seen().summary()
     }
 }
 
-impl Drop for Witness {
+impl<N: Notes> Drop for Witness<N> {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn list(pods: &Api<Pod>, sender: &watch::Sender<Seen>) -> anyhow::Result<String> {
+async fn list<N: Notes>(pods: &Api<Pod>, sender: &watch::Sender<N>) -> anyhow::Result<String> {
     let there = pods.list(&ListParams::default()).await?;
     sender.send_modify(|seen| seen.list(&there.items));
     there.metadata.resource_version.context("a list has a version")
 }
 
 /// Goes on after every break; from a new list if the version is too old by then.
-async fn follow(pods: &Api<Pod>, sender: &watch::Sender<Seen>, version: String) {
+async fn follow<N: Notes>(pods: &Api<Pod>, sender: &watch::Sender<N>, version: String) {
     let mut version = Some(version);
     loop {
         let from = match version.take() {
@@ -307,7 +351,7 @@ async fn follow(pods: &Api<Pod>, sender: &watch::Sender<Seen>, version: String) 
 }
 
 /// Reads one watch to its end; where to go on, unless a list is needed.
-async fn read(pods: &Api<Pod>, sender: &watch::Sender<Seen>, from: String) -> Option<String> {
+async fn read<N: Notes>(pods: &Api<Pod>, sender: &watch::Sender<N>, from: String) -> Option<String> {
     let mut version = from;
     let settings = WatchParams::default().timeout(WATCH_SECONDS);
     let events = pods.watch(&settings, &version).await.ok()?;

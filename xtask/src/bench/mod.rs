@@ -8,6 +8,7 @@
 
 mod cluster;
 mod engine;
+mod jobs;
 mod scenarios;
 mod table;
 
@@ -32,6 +33,8 @@ pub enum BenchCommand {
     Engine(EngineArgs),
     /// The scheduler on a real control plane, beside what the API server can do at all.
     Cluster(cluster::ClusterArgs),
+    /// The controllers on a real control plane: how fast they make pods, beside a client that only makes pods.
+    Jobs(jobs::JobsArgs),
     /// One run of one scenario in this process; prints its measurements as JSON.
     #[command(hide = true)]
     One {
@@ -79,6 +82,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<()> {
             Ok(())
         }
         BenchCommand::Cluster(args) => cluster::run(args),
+        BenchCommand::Jobs(args) => jobs::run(args),
         BenchCommand::Engine(args) if cfg!(debug_assertions) => in_release(args),
         BenchCommand::Engine(args) => measure(args),
     }

@@ -3,42 +3,11 @@
 use crate::stage;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use volcano_cluster_tests::acts::{PATIENCE, condition, until};
+use volcano_cluster_tests::access::{ROLES, account, rule};
+use volcano_cluster_tests::acts::{PATIENCE, condition, wait_ready, wait_said};
 use volcano_cluster_tests::cluster;
 use volcano_cluster_tests::scheduler::Scheduler;
-use volcano_cluster_tests::stage::Stage;
-use volcano_testcluster::objects::{self, check};
 use volcano_testcluster::{Cluster, Options};
-
-const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-
-/// Waits until the log has a line with all parts, and checks that it is one and that nothing panicked.
-async fn wait_said(scheduler: &Scheduler, parts: &[&str]) {
-    let has_all = |line: &&str| parts.iter().all(|part| line.contains(part));
-    until(&format!("the log says {parts:?}"), || async {
-        let log = scheduler.log();
-        Ok(check(log.lines().any(|line| has_all(&line)), || log.clone()))
-    })
-    .await;
-    let log = scheduler.log();
-    let said = log.lines().filter(has_all).count();
-    assert_eq!(said, 1, "it is said once: {log}");
-    assert!(!log.contains("panicked"), "{log}");
-}
-
-async fn wait_ready(scheduler: &Scheduler) {
-    until("it is ready", || async {
-        Ok(check(scheduler.is_ready(), || {
-            format!("{:?}", scheduler.health("/readyz"))
-        }))
-    })
-    .await;
-}
-
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
-    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
-}
 
 /// What the chart of Volcano grants to its scheduler.
 fn reference_rules() -> Vec<Value> {
@@ -93,32 +62,6 @@ fn reference_rules() -> Vec<Value> {
     ]
 }
 
-/// A service account with a role, both with the name of the test's namespace. The path of its kubeconfig.
-async fn account(stage: &Stage, rules: &[Value]) -> PathBuf {
-    let name = &stage.namespace;
-    let accounts = objects::path("v1", name, "serviceaccounts", "");
-    stage
-        .create(&accounts, &json!({"metadata": {"name": "scheduler"}}))
-        .await;
-    stage
-        .create(ROLES, &json!({"metadata": {"name": name}, "rules": rules}))
-        .await;
-    let binding = json!({
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "namespace": name, "name": "scheduler"}],
-    });
-    stage.create(BINDINGS, &binding).await;
-    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-    let answer = stage
-        .create(&format!("{accounts}/scheduler/token"), &request)
-        .await;
-    let text = std::fs::read_to_string(cluster().kubeconfig_path()).unwrap();
-    let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
-    kubeconfig["users"][0]["user"]["token"] = answer["status"]["token"].clone();
-    stage.file("kubeconfig", &kubeconfig.to_string()).unwrap()
-}
-
 #[tokio::test]
 async fn a_scheduler_that_comes_before_the_api_server_and_the_crds_waits_for_both_and_says_so() {
     let options = Options {
@@ -166,7 +109,7 @@ async fn a_missing_permission_is_named_and_the_scheduler_goes_on_when_it_is_gran
         &scheduler,
         &[
             "not allowed to list and watch podgroups",
-            "grant both verbs to the scheduler's ClusterRole",
+            "grant both verbs to its ClusterRole",
         ],
     )
     .await;

@@ -1,6 +1,8 @@
 //! What a Job needs beside its pods, and what it tells: claims, plugins, PodGroups, queues, counters.
 
 use serde_json::{Value, json};
+use volcano_api::batch::Job;
+use volcano_reconcile::job::objects_of;
 
 use crate::world::{World, job, task, two_pods, with};
 
@@ -44,6 +46,38 @@ fn a_claim_is_made_once_and_its_name_kept() {
         name.as_str()
     );
     assert_eq!(pod["containers"][0]["volumeMounts"][0]["mountPath"], "/a");
+}
+
+#[test]
+fn plugins_are_noted_until_their_objects_are_gone() {
+    let noted = |world: &World| !world.job["status"]["controlledResources"]["plugin-svc"].is_null();
+    let to_read = |world: &World| {
+        let job: Job = serde_json::from_value(world.job.clone()).expect("readable");
+        objects_of(&job).len()
+    };
+    let mut world = World::running(two_pods(json!({"plugins": {"svc": []}})));
+    assert_eq!((noted(&world), to_read(&world)), (true, 3));
+    world.succeed("j-t-0");
+    world.succeed("j-t-1");
+    // The process dies after the first write, which says how the Job ended.
+    let plan = world.look();
+    let first = &plan.steps[0][0];
+    world.apply(first).expect("it is taken");
+    world.crash();
+    assert_eq!(world.phase(), "Completed");
+    assert_eq!(
+        (noted(&world), to_read(&world)),
+        (true, 3),
+        "whoever comes knows where to look"
+    );
+    world.settle();
+    world.wait(5);
+    assert!(world.others.is_empty());
+    assert_eq!(
+        (noted(&world), to_read(&world)),
+        (false, 0),
+        "a finished Job costs nothing"
+    );
 }
 
 #[test]

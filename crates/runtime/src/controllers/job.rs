@@ -6,7 +6,7 @@ use super::store::Store;
 use std::time::{Duration, Instant};
 use volcano_api::batch::{Job, JobPhase};
 use volcano_api::time::{GoDuration, Time};
-use volcano_reconcile::job::{self, Observed, discard, objects_of, reconcile};
+use volcano_reconcile::job::{self, Memory, Observed, discard, objects_of, reconcile};
 use volcano_reconcile::plugins;
 use volcano_reconcile::write::{Event, Plan, Write};
 
@@ -17,43 +17,53 @@ const COMMAND_PATIENCE: GoDuration = GoDuration::from_seconds(30);
 
 /// What is to be done for a Job.
 pub fn look(store: &mut Store, at: &str, is_exhausted: bool, now: Time, moment: Instant) -> Look {
-    let Some(entry) = store.job(at) else {
+    let Some(mut memory) = store.job_mut(at).map(|entry| std::mem::take(&mut entry.memory)) else {
         return Look::Plan(Plan::default());
     };
-    let Some(job) = entry.job().cloned() else {
-        return Look::Plan(strays(entry.commands(), now));
-    };
-    let wanted = objects_of(&job);
-    let is_old = |(read, _): &(Instant, plugins::Observed)| moment.duration_since(*read) > READ_AGAIN;
-    if !wanted.is_empty() && entry.objects().is_none_or(is_old) {
-        return Look::Read(wanted);
-    }
-    let claims = store.claims_for(&job);
-    let mut memory = match store.job_mut(at) {
-        Some(entry) => std::mem::take(&mut entry.memory),
-        None => return Look::Plan(Plan::default()),
-    };
-    let nothing = plugins::Observed::default();
-    let plan = store.job(at).map(|entry| {
-        let pods: Vec<_> = entry.pods().collect();
-        let commands: Vec<_> = entry.commands().collect();
-        let observed = Observed {
-            job: &job,
-            pods: &pods,
-            pod_group: store.group_of_job(&job),
-            queue: store.queues().queue(&job.spec.queue),
-            claims: &claims,
-            plugin_objects: entry.objects().map_or(&nothing, |(_, objects)| objects),
-            commands: &commands,
-            priorities: store.priorities(),
-            is_exhausted,
-        };
-        reconcile(&observed, &mut memory, now)
-    });
+    let (look, missing) = decide(store, at, is_exhausted, &mut memory, now, moment);
+    store.wait_for_claims(at, missing);
     if let Some(entry) = store.job_mut(at) {
         entry.memory = memory;
     }
-    Look::Plan(plan.unwrap_or_default())
+    look
+}
+
+/// What is to be done, and the claims that are waited for.
+fn decide(
+    store: &Store,
+    at: &str,
+    is_exhausted: bool,
+    memory: &mut Memory,
+    now: Time,
+    moment: Instant,
+) -> (Look, Vec<String>) {
+    let Some(entry) = store.job(at) else {
+        return (Look::Plan(Plan::default()), Vec::new());
+    };
+    let Some(job) = entry.job() else {
+        return (Look::Plan(strays(entry.commands(), now)), Vec::new());
+    };
+    let wanted = objects_of(job);
+    let is_old = |(read, _): &(Instant, plugins::Observed)| moment.duration_since(*read) > READ_AGAIN;
+    if !wanted.is_empty() && entry.objects().is_none_or(is_old) {
+        return (Look::Read(wanted), Vec::new());
+    }
+    let (claims, missing) = store.claims_for(job);
+    let pods: Vec<_> = entry.pods().collect();
+    let commands: Vec<_> = entry.commands().collect();
+    let nothing = plugins::Observed::default();
+    let observed = Observed {
+        job,
+        pods: &pods,
+        pod_group: store.group_of_job(job),
+        queue: store.queues().queue(&job.spec.queue),
+        claims: &claims,
+        plugin_objects: entry.objects().map_or(&nothing, |(_, objects)| objects),
+        commands: &commands,
+        priorities: store.priorities(),
+        is_exhausted,
+    };
+    (Look::Plan(reconcile(&observed, memory, now)), missing)
 }
 
 /// Commands for a Job that is not there: it may not have been seen yet; later they are of no use to anybody.

@@ -12,7 +12,7 @@ const PART: &str = "controllers";
 const APP: &str = "volcano-controller";
 const METRICS_PORT: u16 = 8081;
 /// Name of its lease.
-const LEASE: &str = "vc-controller-manager";
+const LEASE: &str = volcano_api::names::CONTROLLER_MANAGER;
 
 /// Its objects.
 pub fn objects(values: &Values) -> Vec<Value> {
@@ -45,7 +45,7 @@ pub fn objects(values: &Values) -> Vec<Value> {
             ports: vec![("metrics", METRICS_PORT)],
             volumes: Vec::new(),
             probe_scheme: "HTTP",
-            tells_readiness: false,
+            tells_readiness: true,
         },
     ));
     objects

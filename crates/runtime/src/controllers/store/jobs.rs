@@ -160,10 +160,13 @@ impl Store {
         if !entry.job.as_ref().is_some_and(is_it) {
             return;
         }
-        let queue = entry.job.take().map(|job| job.spec.queue);
-        self.gone_jobs.extend(queue.map(|queue| (at.to_owned(), queue)));
+        let job = entry.job.take();
         entry.objects = None;
         entry.memory = Memory::default();
+        if let Some(job) = job {
+            self.forget_claims(at, &job);
+            self.gone_jobs.push((at.to_owned(), job.spec.queue));
+        }
         self.tidy_job(at);
         self.changed.insert(Key::Job(at.to_owned()));
     }
@@ -219,19 +222,38 @@ impl Store {
         own.or_else(|| self.groups.get(&metadata.key()).filter(is_ours))
     }
 
-    /// The claims that a Job uses and that are there. It is looked at again when one of the others comes.
-    pub fn claims_for(&mut self, job: &Job) -> BTreeSet<String> {
-        let mut there = BTreeSet::new();
+    /// The claims that a Job uses and that are there, and the keys of those that are not.
+    pub fn claims_for(&self, job: &Job) -> (BTreeSet<String>, Vec<String>) {
+        let (mut there, mut missing) = (BTreeSet::new(), Vec::new());
         for name in claims_of(job) {
             let at = key(&job.metadata.namespace, &name);
             if self.claims.contains(&at) {
                 there.insert(name);
             } else {
-                let users = self.claim_users.entry(at).or_default();
-                users.insert(job.metadata.key());
+                missing.push(at);
             }
         }
-        there
+        (there, missing)
+    }
+
+    /// Has a Job looked at when one of these claims comes.
+    pub fn wait_for_claims(&mut self, job: &str, claims: Vec<String>) {
+        for claim in claims {
+            self.claim_users.entry(claim).or_default().insert(job.to_owned());
+        }
+    }
+
+    /// A Job that is gone waits for nothing.
+    fn forget_claims(&mut self, at: &str, job: &Job) {
+        for name in claims_of(job) {
+            let claim = key(&job.metadata.namespace, &name);
+            if let Some(users) = self.claim_users.get_mut(&claim) {
+                users.remove(at);
+                if users.is_empty() {
+                    self.claim_users.remove(&claim);
+                }
+            }
+        }
     }
 
     /// What was read of the objects of a Job's plugins.

@@ -207,7 +207,9 @@ fn a_job_is_looked_at_when_its_claim_comes() {
     told(&mut store, vec![Change::Job(job(1))]);
     changed(&mut store);
     let known = store.job("ns/j").unwrap().job().unwrap().clone();
-    assert!(store.claims_for(&known).is_empty());
+    let (there, missing) = store.claims_for(&known);
+    assert_eq!((there.len(), &missing[..]), (0, &["ns/c".to_owned()][..]));
+    store.wait_for_claims("ns/j", missing);
     let claim = Spot {
         namespace: "ns".to_owned(),
         name: "c".to_owned(),
@@ -215,7 +217,13 @@ fn a_job_is_looked_at_when_its_claim_comes() {
     };
     told(&mut store, vec![Change::Claim(claim)]);
     assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
-    assert_eq!(store.claims_for(&known).into_iter().collect::<Vec<_>>(), ["c"]);
+    assert_eq!(store.claims_for(&known).0.into_iter().collect::<Vec<_>>(), ["c"]);
+    store.wait_for_claims("ns/j", vec!["ns/c".to_owned()]);
+    told(&mut store, vec![gone(Kind::Job, "j", 9)]);
+    assert!(
+        store.claim_users.is_empty(),
+        "a Job that is gone waits for nothing"
+    );
 }
 
 #[test]

@@ -1,0 +1,362 @@
+//! `cargo xtask bench jobs`: how fast the controllers make the pods of Jobs, beside what the API server can do at all.
+//!
+//! ```text
+//! Jobs are stored ──> controllers start ──> PodGroups ──> a scheduler admits them ──> pods
+//!                     |<-------------------------- whole --------------------------->|
+//!                                                              |<----- pods -------->|
+//! ```
+//!
+//! The limit is a bare client that posts the same bodies over as many connections and decides nothing. The scheduler
+//! admits PodGroups and places nothing: what it would write is no work of the controllers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use http::Request;
+use http::header::CONTENT_TYPE;
+use kube::Client;
+use serde_json::{Value, json};
+use volcano_api::batch::Job;
+use volcano_api::scheduling::PodGroup;
+use volcano_api::time::Time;
+use volcano_cluster_tests::controllers::Controllers;
+use volcano_cluster_tests::jobs;
+use volcano_cluster_tests::scheduler::Scheduler;
+use volcano_reconcile::job::{Memory, Observed, group_name, reconcile};
+use volcano_reconcile::plugins;
+use volcano_reconcile::write::Write;
+use volcano_testcluster::{Cluster, Options, objects};
+
+use super::table::{Table, millis};
+use crate::process::{Cargo, workspace_root};
+
+/// Writes under way at once, of the controllers and of the bare client.
+const CONNECTIONS: usize = 64;
+/// The controllers make pods at this part of the limit's rate at least.
+const LEAST_RATIO: f64 = 0.85;
+/// How long a run may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// How often the controllers are asked how far they are.
+const LOOK: Duration = Duration::from_millis(10);
+/// Admits every PodGroup, and places nothing.
+const ADMIT_ALL: &str = "actions: \"enqueue\"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n";
+
+/// Arguments of `cargo xtask bench jobs`.
+#[derive(clap::Args)]
+pub struct JobsArgs {
+    /// Jobs.
+    #[arg(long, default_value_t = 500)]
+    jobs: usize,
+    /// Pods of each.
+    #[arg(long, default_value_t = 20)]
+    pods: usize,
+    /// Runs, in turn with the limit. The best of each counts: others on the machine can only make it slower.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+/// Measures, in a release build.
+///
+/// # Errors
+/// When something does not come out as it must, or when a target is missed.
+pub fn run(args: &JobsArgs) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return in_release(args);
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(measure(args))
+}
+
+fn in_release(args: &JobsArgs) -> anyhow::Result<()> {
+    Cargo::new(["build", "--release", "--quiet", "--package", "volcano"]).run()?;
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
+    let binary = folder.join("release/volcano").display().to_string();
+    let [jobs, pods, rounds] = [args.jobs, args.pods, args.rounds].map(|number| number.to_string());
+    let words = [
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "xtask",
+        "--",
+        "bench",
+        "jobs",
+        "--jobs",
+        &jobs,
+        "--pods",
+        &pods,
+        "--rounds",
+        &rounds,
+    ];
+    Cargo::new(words)
+        .default_variable("VOLCANO_BINARY", &binary)
+        .run()
+}
+
+/// What the controllers did.
+#[derive(Clone, Copy)]
+struct Ours {
+    /// From the start of the process to the last pod.
+    whole: Duration,
+    /// From the first pod to the last.
+    pods: Duration,
+    /// Writes of the controllers, events aside.
+    writes: f64,
+    /// Creations of pods that the API server was asked for.
+    asked: f64,
+    /// Those that it refused since there was one of that name.
+    refused: f64,
+}
+
+async fn measure(args: &JobsArgs) -> anyhow::Result<()> {
+    let cluster = Cluster::start(Options {
+        controllers: false,
+        ..Options::default()
+    })?;
+    cluster.install_crds(&volcano_api::crd::all())?;
+    let bench = Bench {
+        kubeconfig: cluster.kubeconfig_path(),
+        folder: cluster.data_directory().to_owned(),
+        client: cluster.client()?,
+    };
+    let total = args.jobs * args.pods;
+    let table = Table::new(&[
+        "round", "limit", "pods", "whole", "limit/s", "pods/s", "ratio", "whole/s",
+    ]);
+    table.print_head();
+    let rate = |took: Duration| total as f64 / took.as_secs_f64();
+    let (mut limit, mut best) = (Duration::MAX, None::<Ours>);
+    for round in 1..=args.rounds.max(1) {
+        let bare = bench.bare(args).await?;
+        let ours = bench.ours(args).await?;
+        table.print(&[
+            round.to_string(),
+            millis(bare.as_secs_f64() * 1000.0),
+            millis(ours.pods.as_secs_f64() * 1000.0),
+            millis(ours.whole.as_secs_f64() * 1000.0),
+            format!("{:.0}", rate(bare)),
+            format!("{:.0}", rate(ours.pods)),
+            format!("{:.0} %", rate(ours.pods) / rate(bare) * 100.0),
+            format!("{:.0}", rate(ours.whole)),
+        ]);
+        ensure!(ours.refused == 0.0, "{} pods were asked for twice", ours.refused);
+        ensure!(
+            ours.asked == total as f64,
+            "{} creations for {total} pods",
+            ours.asked
+        );
+        limit = limit.min(bare);
+        best = best.filter(|best| best.pods <= ours.pods).or(Some(ours));
+    }
+    let best = best.context("there is a round")?;
+    let ratio = rate(best.pods) / rate(limit);
+    println!(
+        "{} Jobs of {} pods: {:.0} pods/s of {:.0} pods/s, {:.0} %; {:.2} writes/pod, {:.1} writes/Job, 0 creations in vain",
+        args.jobs,
+        args.pods,
+        rate(best.pods),
+        rate(limit),
+        ratio * 100.0,
+        best.writes / total as f64,
+        best.writes / args.jobs as f64,
+    );
+    if ratio < LEAST_RATIO {
+        bail!(
+            "missed: {:.0} % of the limit, {:.0} % wanted",
+            ratio * 100.0,
+            LEAST_RATIO * 100.0
+        );
+    }
+    println!("all targets met");
+    Ok(())
+}
+
+struct Bench {
+    kubeconfig: PathBuf,
+    folder: PathBuf,
+    client: Client,
+}
+
+impl Bench {
+    /// The limit: the pods, and nothing but the pods.
+    async fn bare(&self, args: &JobsArgs) -> anyhow::Result<Duration> {
+        let namespace = objects::unique_namespace(&self.client, "limit").await?;
+        let bodies = bodies(&namespace, args)?;
+        rest().await;
+        let began = Instant::now();
+        futures::stream::iter(bodies)
+            .map(|body| post(&self.client, &namespace, body))
+            .buffer_unordered(CONNECTIONS)
+            .try_collect::<()>()
+            .await?;
+        let took = began.elapsed();
+        self.remove(&namespace).await?;
+        Ok(took)
+    }
+
+    async fn ours(&self, args: &JobsArgs) -> anyhow::Result<Ours> {
+        let namespace = objects::unique_namespace(&self.client, "ours").await?;
+        let path = objects::path(jobs::BATCH, &namespace, "jobs", "");
+        let jobs = (0..args.jobs).map(|at| (path.clone(), job(at, args.pods)));
+        objects::create_all(&self.client, jobs).await?;
+        let conf = self.folder.join("admit-all.conf");
+        std::fs::write(&conf, ADMIT_ALL)?;
+        let flag = format!("--scheduler-conf={}", conf.display());
+        let scheduler = Scheduler::start(&self.kubeconfig, &self.folder, &[&flag])?;
+        rest().await;
+        let before = self.creations().await?;
+        let began = Instant::now();
+        let controllers = Controllers::launch(&self.kubeconfig, &self.folder, &["--kube-api-qps=0"])?;
+        let (whole, pods) = self.follow(&controllers, args.jobs * args.pods, began).await?;
+        // What is still to be written about the Jobs belongs to the pods' writes.
+        let writes = settle(&controllers).await?;
+        let after = self.creations().await?;
+        controllers.stop()?;
+        scheduler.stop()?;
+        let there = objects::pods(&self.client, &namespace).await?.len();
+        ensure!(there == args.jobs * args.pods, "{there} pods are there");
+        self.remove(&namespace).await?;
+        Ok(Ours {
+            whole,
+            pods,
+            writes,
+            asked: after.0 - before.0,
+            refused: after.1 - before.1,
+        })
+    }
+
+    /// Asks the controllers, and not the API server, how many pods they have made. Since their start, and since the first.
+    async fn follow(
+        &self,
+        controllers: &Controllers,
+        total: usize,
+        began: Instant,
+    ) -> anyhow::Result<(Duration, Duration)> {
+        let mut first = None;
+        loop {
+            let made = controllers
+                .metric(r#"volcano_api_writes_total{kind="pods",result="ok""#)
+                .unwrap_or_default();
+            let now = Instant::now();
+            if made > 0.0 {
+                first.get_or_insert(now);
+            }
+            if made >= total as f64 {
+                return Ok((now - began, now - first.unwrap_or(now)));
+            }
+            ensure!(
+                began.elapsed() < TIMEOUT,
+                "{made} of {total} pods:\n{}",
+                controllers.log()
+            );
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Creations of pods that the API server was asked for, and those that it refused with a conflict.
+    async fn creations(&self) -> anyhow::Result<(f64, f64)> {
+        let request = Request::get("/metrics").body(Vec::new())?;
+        let text = self.client.request_text(request).await?;
+        let is_it = |line: &&str| {
+            line.starts_with("apiserver_request_total{")
+                && [r#"resource="pods""#, r#"subresource="""#, r#"verb="POST""#]
+                    .iter()
+                    .all(|label| line.contains(label))
+        };
+        let value = |line: &str| line.rsplit(' ').next().and_then(|text| text.parse::<f64>().ok());
+        let lines: Vec<&str> = text.lines().filter(is_it).collect();
+        let all = lines.iter().filter_map(|line| value(line)).sum();
+        let refused = lines.iter().filter(|line| line.contains(r#"code="409""#));
+        Ok((all, refused.filter_map(|line| value(line)).sum()))
+    }
+
+    /// Removes what a run has made, so that the next one starts as this one did.
+    async fn remove(&self, namespace: &str) -> anyhow::Result<()> {
+        objects::delete(&self.client, &objects::path(jobs::BATCH, namespace, "jobs", "")).await?;
+        objects::delete_pods(&self.client, namespace).await?;
+        let groups = objects::path("scheduling.volcano.sh/v1beta1", namespace, "podgroups", "");
+        objects::delete(&self.client, &groups).await?;
+        let leases = objects::path("coordination.k8s.io/v1", "default", "leases", "");
+        objects::delete(&self.client, &leases).await
+    }
+}
+
+fn job(at: usize, pods: usize) -> Value {
+    jobs::job(
+        &format!("job-{at}"),
+        &json!({"tasks": [jobs::task("worker", pods)]}),
+    )
+}
+
+/// The pods of all Jobs, as the controllers make them.
+fn bodies(namespace: &str, args: &JobsArgs) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut bodies = Vec::new();
+    for at in 0..args.jobs {
+        let mut job = job(at, args.pods);
+        let uid = format!("00000000-0000-0000-0000-{at:012}");
+        job["metadata"]["namespace"] = json!(namespace);
+        job["metadata"]["uid"] = json!(uid);
+        job["status"] = json!({"state": {"phase": "Pending"}});
+        let job: Job = serde_json::from_value(job)?;
+        let group: PodGroup = serde_json::from_value(json!({
+            "metadata": {"namespace": namespace, "name": group_name(&job), "uid": "g",
+                "annotations": {"volcano.sh/job-version": "0"}},
+            "status": {"phase": "Inqueue"},
+        }))?;
+        let observed = Observed {
+            job: &job,
+            pods: &[],
+            pod_group: Some(&group),
+            queue: None,
+            claims: &BTreeSet::new(),
+            plugin_objects: &plugins::Observed::default(),
+            commands: &[],
+            priorities: &BTreeMap::new(),
+            is_exhausted: false,
+        };
+        let plan = reconcile(&observed, &mut Memory::default(), Time::EPOCH);
+        let pods = plan.steps.iter().flatten().filter_map(|write| match write {
+            Write::Create { body, .. } if body["kind"] == "Pod" => Some(body.to_string().into_bytes()),
+            _ => None,
+        });
+        bodies.extend(pods);
+    }
+    ensure!(
+        bodies.len() == args.jobs * args.pods,
+        "{} pods were planned",
+        bodies.len()
+    );
+    Ok(bodies)
+}
+
+async fn post(client: &Client, namespace: &str, body: Vec<u8>) -> anyhow::Result<()> {
+    let request = Request::post(objects::path("v1", namespace, "pods", ""))
+        .header(CONTENT_TYPE, "application/json")
+        .body(body)?;
+    client.request_text(request).await?;
+    Ok(())
+}
+
+/// Waits until the controllers write nothing more. Their writes, events aside.
+async fn settle(controllers: &Controllers) -> anyhow::Result<f64> {
+    let mut last = f64::NAN;
+    loop {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let all = controllers.metric("volcano_api_writes_total")?;
+        let events = controllers.metric(r#"volcano_api_writes_total{kind="event""#)?;
+        let writes = all - events;
+        if writes == last {
+            return Ok(writes);
+        }
+        last = writes;
+    }
+}
+
+/// The API server and etcd clean up after thousands of writes: neither the controllers nor the limit is to pay for that.
+async fn rest() {
+    tokio::time::sleep(Duration::from_secs(3)).await;
+}
