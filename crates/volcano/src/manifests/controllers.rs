@@ -5,7 +5,7 @@ use super::parts::{
     Workload, account, config_map, deployment, from_field, lease_rules, metrics_service, rule,
 };
 use serde_json::{Value, json};
-use volcano_api::names::kinds::{BATCH, BUS, CONFIG, FLOW, SCHEDULING, SHARD, TOPOLOGY};
+use volcano_api::names::kinds::{BATCH, BUS, SCHEDULING};
 
 const PART: &str = "controllers";
 /// Label of its pods.
@@ -73,64 +73,41 @@ fn args(values: &Values) -> Vec<String> {
     args
 }
 
+/// What it reads, and what it writes: Jobs and their statuses, pods and PodGroups, what job plugins make, queues, events.
 fn cluster_rules() -> Vec<Value> {
     const READ: &[&str] = &["get", "list", "watch"];
-    const WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-    const STATUS: &[&str] = &["update", "patch"];
-    let written = &[
-        "jobs/status",
-        "jobs/finalizers",
-        "cronjobs/status",
-        "cronjobs/finalizers",
-    ];
-    let flows = &[
-        "jobflows/status",
-        "jobflows/finalizers",
-        "jobtemplates/status",
-        "jobtemplates/finalizers",
-    ];
+    const MAKE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
     vec![
-        rule(
-            BATCH,
-            &["jobs", "cronjobs"],
-            &["get", "list", "watch", "create", "update", "delete"],
-        ),
-        rule(BATCH, written, STATUS),
+        rule(BATCH, &["jobs"], &["get", "list", "watch", "update", "delete"]),
+        rule(BATCH, &["jobs/status"], &["patch"]),
+        // Owners that hold their dependents back from being deleted need this where that is enforced.
+        rule(BATCH, &["jobs/finalizers"], &["update"]),
+        rule("", &["pods/finalizers"], &["update"]),
         rule(BUS, &["commands"], &["get", "list", "watch", "delete"]),
-        rule("", &["events"], &["create", "update", "patch"]),
-        rule("", &["pods"], WRITE),
-        rule("", &["pods/finalizers"], STATUS),
+        rule("", &["pods"], MAKE),
         rule(
             "",
             &["persistentvolumeclaims"],
             &["get", "list", "watch", "create"],
         ),
-        rule("", &["services"], &["get", "list", "watch", "create", "delete"]),
+        rule("", &["services"], &["get", "create", "delete"]),
         rule(
             "",
-            &["configmaps"],
-            &["get", "list", "watch", "create", "update", "delete"],
+            &["configmaps", "secrets"],
+            &["get", "create", "update", "delete"],
         ),
-        rule("", &["secrets"], &["get", "create", "update", "delete"]),
-        rule("", &["nodes"], &["list", "watch"]),
-        rule(SCHEDULING, &["podgroups", "queues", "queues/status"], WRITE),
-        rule(
-            FLOW,
-            &["jobflows", "jobtemplates"],
-            &["get", "list", "watch", "create", "update", "delete"],
-        ),
-        rule(FLOW, flows, STATUS),
-        rule("scheduling.k8s.io", &["priorityclasses"], READ),
         rule(
             "networking.k8s.io",
             &["networkpolicies"],
             &["get", "create", "delete"],
         ),
-        rule("apps", &["daemonsets"], &["get"]),
+        rule("", &["events"], &["create", "patch"]),
+        rule(SCHEDULING, &["podgroups"], MAKE),
+        rule(SCHEDULING, &["queues"], &["get", "list", "watch", "patch"]),
+        rule(SCHEDULING, &["queues/status"], &["patch"]),
+        rule("scheduling.k8s.io", &["priorityclasses"], &["list", "watch"]),
         rule("apps", &["replicasets", "statefulsets"], READ),
+        rule("apps", &["daemonsets"], &["get"]),
         rule("batch", &["jobs"], &["get"]),
-        rule(TOPOLOGY, &["hypernodes", "hypernodes/status"], WRITE),
-        rule(SHARD, &["nodeshards", "nodeshards/status"], WRITE),
-        rule(CONFIG, &["colocationconfigurations"], READ),
     ]
 }
