@@ -55,7 +55,7 @@ impl Cargo {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut command = volcano_testcluster::cargo();
         command.args(&self.arguments).current_dir(workspace_root());
         for (name, value) in &self.variables {
             command.env(name, value);

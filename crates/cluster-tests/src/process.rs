@@ -21,9 +21,8 @@ fn build() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os("VOLCANO_BINARY") {
         return Ok(path.into());
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let status = Command::new(cargo)
+    let status = volcano_testcluster::cargo()
         // All packages, as the tests are built: with one alone, dependencies have other features.
         .args([
             "build",

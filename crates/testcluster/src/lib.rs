@@ -36,6 +36,7 @@
 
 pub mod background;
 pub mod binaries;
+mod cargo;
 pub mod certificates;
 mod cluster;
 mod components;
@@ -48,5 +49,6 @@ pub mod ports;
 mod process;
 mod proxy;
 
+pub use cargo::cargo;
 pub use cluster::{Cluster, KEEP_VARIABLE, Options};
 pub use proxy::{Counters, Delay, Faults, Proxy, Rejections};
