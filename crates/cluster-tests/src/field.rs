@@ -60,8 +60,7 @@ async fn install() {
                 "--image-tag=test",
                 "--image-pull-policy=IfNotPresent",
             ])?;
-            let apply = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
-            cluster.kubectl_reading(&apply, &manifests)?;
+            cluster.kubectl_reading(&["apply", "--filename", "-"], &manifests)?;
             Ok(())
         });
         done(done(applied.await.map_err(Into::into)));
