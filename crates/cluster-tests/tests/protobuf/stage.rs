@@ -248,7 +248,8 @@ fn whole_pod() -> Value {
             "annotations": {"note": "ü \u{1F30B} \"quoted\""},
             "finalizers": ["example.com/keeps"],
             "ownerReferences": [
-                {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u-3", "controller": true},
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u-3", "controller": true,
+                    "blockOwnerDeletion": true},
                 {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u-4", "controller": false},
             ],
         },
