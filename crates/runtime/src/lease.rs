@@ -13,6 +13,7 @@ use election::{Election, Record, Step};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{info, warn};
 use volcano_api::time::Time;
@@ -153,6 +154,49 @@ pub async fn run(
     state: watch::Sender<Leadership>,
 ) {
     campaign(client, settings, fence, shutdown, state).await;
+}
+
+/// An election under way, or a process that leads without one.
+pub struct Campaign {
+    /// Who leads.
+    pub leadership: watch::Receiver<Leadership>,
+    release: watch::Sender<bool>,
+    election: Option<JoinHandle<()>>,
+    /// Kept so that whoever follows who leads does not take it for over.
+    _alone: Option<watch::Sender<Leadership>>,
+}
+
+impl Campaign {
+    /// Campaigns as the settings say; without any, this process leads. See [`run`] for the client and the fence.
+    pub fn start(settings: Option<&Settings>, client: Client, fence: &Fence) -> Self {
+        let (leads, leadership) = watch::channel(Leadership::default());
+        let (release, released) = watch::channel(false);
+        let (election, alone) = match settings {
+            Some(settings) => {
+                let (settings, fence) = (settings.clone(), fence.clone());
+                let election = tokio::spawn(run(client, settings, fence, released, leads));
+                (Some(election), None)
+            }
+            None => {
+                leads.send_replace(Leadership::alone());
+                (None, Some(leads))
+            }
+        };
+        Campaign {
+            leadership,
+            release,
+            election,
+            _alone: alone,
+        }
+    }
+
+    /// Gives the lease back and ends. What writes has to have ended before.
+    pub async fn end(self) {
+        self.release.send_replace(true);
+        if let Some(election) = self.election {
+            let _ = election.await; // It ends after the release, or was never more than a task.
+        }
+    }
 }
 
 /// Where leases are kept.

@@ -16,8 +16,8 @@ use volcano_cluster_tests::scheduler::Scheduler;
 use volcano_testcluster::objects::{self, Node, Pod};
 use volcano_testcluster::{Cluster, Options};
 
+use super::rest;
 use super::table::{Table, mib, millis};
-use crate::process::{Cargo, workspace_root};
 
 /// Writes under way at once, of the scheduler and of the bare client.
 const CONNECTIONS: usize = 64;
@@ -56,54 +56,13 @@ pub struct ClusterArgs {
     parts: Vec<String>,
 }
 
-/// Measures, in a release build.
+/// Measures.
 ///
 /// # Errors
 /// When something does not come out as it must, or when a target is missed.
 pub fn run(args: &ClusterArgs) -> anyhow::Result<()> {
-    if cfg!(debug_assertions) {
-        return in_release(args);
-    }
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(measure(args))
-}
-
-fn in_release(args: &ClusterArgs) -> anyhow::Result<()> {
-    Cargo::new(["build", "--release", "--quiet", "--package", "volcano"]).run()?;
-    let folder =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
-    let binary = folder.join("release/volcano");
-    let [nodes, pods, existing] = [args.nodes, args.pods, args.existing].map(|number| number.to_string());
-    let (rounds, seconds) = (args.rounds.to_string(), args.steady_seconds.to_string());
-    let mut words = vec![
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--",
-        "bench",
-        "cluster",
-    ];
-    words.extend([
-        "--nodes",
-        &nodes,
-        "--pods",
-        &pods,
-        "--existing",
-        &existing,
-        "--rounds",
-        &rounds,
-        "--steady-seconds",
-        &seconds,
-    ]);
-    for part in &args.parts {
-        words.extend(["--part", part]);
-    }
-    let binary = binary.display().to_string();
-    Cargo::new(words)
-        .default_variable("VOLCANO_BINARY", &binary)
-        .run()
 }
 
 async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
@@ -235,8 +194,7 @@ impl Bench {
         .await?;
         let took = began.elapsed();
         // What is still to be written about the groups belongs to the pods' writes.
-        settle(&scheduler).await?;
-        let writes = Metrics::read(&scheduler)?.writes() / pods as f64;
+        let writes = settle(&scheduler).await? / pods as f64;
         let bound = objects::pod_nodes(&self.client, &namespace).await?;
         ensure!(
             bound.values().all(Option::is_some),
@@ -296,11 +254,6 @@ impl Bench {
     }
 }
 
-/// The API server and etcd clean up after thousands of writes: neither the scheduler nor the limit is to pay for that.
-async fn rest() {
-    tokio::time::sleep(Duration::from_secs(3)).await;
-}
-
 fn pod(namespace: &str, at: usize) -> Pod {
     Pod::new(namespace, &format!("pod-{at}"))
         .cpu("100m")
@@ -353,16 +306,8 @@ async fn wait_for(
 }
 
 /// Waits until the scheduler writes nothing more.
-async fn settle(scheduler: &Scheduler) -> anyhow::Result<()> {
-    let mut last = f64::NAN;
-    loop {
-        tokio::time::sleep(Duration::from_millis(1500)).await;
-        let writes = Metrics::read(scheduler)?.writes();
-        if writes == last {
-            return Ok(());
-        }
-        last = writes;
-    }
+async fn settle(scheduler: &Scheduler) -> anyhow::Result<f64> {
+    super::settle(|| Ok(Metrics::read(scheduler)?.writes())).await
 }
 
 fn resident_mib(process: u32) -> anyhow::Result<f64> {

@@ -1,13 +1,12 @@
 //! `cargo xtask bench jobs`: how fast the controllers make the pods of Jobs, beside what the API server can do at all.
 //!
 //! ```text
-//! Jobs are stored ──> controllers start ──> PodGroups ──> a scheduler admits them ──> pods
-//!                     |<-------------------------- whole --------------------------->|
-//!                                                              |<----- pods -------->|
+//! Jobs are stored ──> controllers make PodGroups ──> stopped; PodGroups are admitted ──> controllers start ──> last pod
+//!                                                                                       |<------ measured ------->|
 //! ```
 //!
-//! The limit is a bare client that posts the same bodies over as many connections and decides nothing. The scheduler
-//! admits PodGroups and places nothing: what it would write is no work of the controllers.
+//! The limit is a bare client that posts the same bodies over as many connections and decides nothing. The benchmark
+//! admits the PodGroups in the scheduler's place: what a scheduler would do meanwhile is no work of the controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,14 +23,14 @@ use volcano_api::scheduling::PodGroup;
 use volcano_api::time::Time;
 use volcano_cluster_tests::controllers::Controllers;
 use volcano_cluster_tests::jobs;
-use volcano_cluster_tests::scheduler::Scheduler;
 use volcano_reconcile::job::{Memory, Observed, group_name, reconcile};
 use volcano_reconcile::plugins;
 use volcano_reconcile::write::Write;
-use volcano_testcluster::{Cluster, Options, objects};
+use volcano_testcluster::objects::{self, Progress};
+use volcano_testcluster::{Cluster, Options};
 
+use super::rest;
 use super::table::{Table, millis};
-use crate::process::{Cargo, workspace_root};
 
 /// Writes under way at once, of the controllers and of the bare client.
 const CONNECTIONS: usize = 64;
@@ -41,8 +40,8 @@ const LEAST_RATIO: f64 = 0.85;
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How often the controllers are asked how far they are.
 const LOOK: Duration = Duration::from_millis(10);
-/// Admits every PodGroup, and places nothing.
-const ADMIT_ALL: &str = "actions: \"enqueue\"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n";
+/// Where PodGroups and queues are.
+const SCHEDULING: &str = "scheduling.volcano.sh/v1beta1";
 
 /// Arguments of `cargo xtask bench jobs`.
 #[derive(clap::Args)]
@@ -58,52 +57,20 @@ pub struct JobsArgs {
     rounds: usize,
 }
 
-/// Measures, in a release build.
+/// Measures.
 ///
 /// # Errors
 /// When something does not come out as it must, or when a target is missed.
 pub fn run(args: &JobsArgs) -> anyhow::Result<()> {
-    if cfg!(debug_assertions) {
-        return in_release(args);
-    }
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(measure(args))
-}
-
-fn in_release(args: &JobsArgs) -> anyhow::Result<()> {
-    Cargo::new(["build", "--release", "--quiet", "--package", "volcano"]).run()?;
-    let folder =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
-    let binary = folder.join("release/volcano").display().to_string();
-    let [jobs, pods, rounds] = [args.jobs, args.pods, args.rounds].map(|number| number.to_string());
-    let words = [
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--",
-        "bench",
-        "jobs",
-        "--jobs",
-        &jobs,
-        "--pods",
-        &pods,
-        "--rounds",
-        &rounds,
-    ];
-    Cargo::new(words)
-        .default_variable("VOLCANO_BINARY", &binary)
-        .run()
 }
 
 /// What the controllers did.
 #[derive(Clone, Copy)]
 struct Ours {
     /// From the start of the process to the last pod.
-    whole: Duration,
-    /// From the first pod to the last.
-    pods: Duration,
+    took: Duration,
     /// Writes of the controllers, events aside.
     writes: f64,
     /// Creations of pods that the API server was asked for.
@@ -124,24 +91,20 @@ async fn measure(args: &JobsArgs) -> anyhow::Result<()> {
         client: cluster.client()?,
     };
     let total = args.jobs * args.pods;
-    let table = Table::new(&[
-        "round", "limit", "pods", "whole", "limit/s", "pods/s", "ratio", "whole/s",
-    ]);
+    let table = Table::new(&["round", "limit", "ours", "limit/s", "ours/s", "ratio"]);
     table.print_head();
     let rate = |took: Duration| total as f64 / took.as_secs_f64();
     let (mut limit, mut best) = (Duration::MAX, None::<Ours>);
     for round in 1..=args.rounds.max(1) {
         let bare = bench.bare(args).await?;
-        let ours = bench.ours(args).await?;
+        let ours = bench.ours(args, bare).await?;
         table.print(&[
             round.to_string(),
             millis(bare.as_secs_f64() * 1000.0),
-            millis(ours.pods.as_secs_f64() * 1000.0),
-            millis(ours.whole.as_secs_f64() * 1000.0),
+            millis(ours.took.as_secs_f64() * 1000.0),
             format!("{:.0}", rate(bare)),
-            format!("{:.0}", rate(ours.pods)),
-            format!("{:.0} %", rate(ours.pods) / rate(bare) * 100.0),
-            format!("{:.0}", rate(ours.whole)),
+            format!("{:.0}", rate(ours.took)),
+            format!("{:.0} %", rate(ours.took) / rate(bare) * 100.0),
         ]);
         ensure!(ours.refused == 0.0, "{} pods were asked for twice", ours.refused);
         ensure!(
@@ -150,15 +113,15 @@ async fn measure(args: &JobsArgs) -> anyhow::Result<()> {
             ours.asked
         );
         limit = limit.min(bare);
-        best = best.filter(|best| best.pods <= ours.pods).or(Some(ours));
+        best = best.filter(|best| best.took <= ours.took).or(Some(ours));
     }
     let best = best.context("there is a round")?;
-    let ratio = rate(best.pods) / rate(limit);
+    let ratio = rate(best.took) / rate(limit);
     println!(
         "{} Jobs of {} pods: {:.0} pods/s of {:.0} pods/s, {:.0} %; {:.2} writes/pod, {:.1} writes/Job, 0 creations in vain",
         args.jobs,
         args.pods,
-        rate(best.pods),
+        rate(best.took),
         rate(limit),
         ratio * 100.0,
         best.writes / total as f64,
@@ -198,63 +161,75 @@ impl Bench {
         Ok(took)
     }
 
-    async fn ours(&self, args: &JobsArgs) -> anyhow::Result<Ours> {
-        let namespace = objects::unique_namespace(&self.client, "ours").await?;
-        let path = objects::path(jobs::BATCH, &namespace, "jobs", "");
-        let jobs = (0..args.jobs).map(|at| (path.clone(), job(at, args.pods)));
-        objects::create_all(&self.client, jobs).await?;
-        let conf = self.folder.join("admit-all.conf");
-        std::fs::write(&conf, ADMIT_ALL)?;
-        let flag = format!("--scheduler-conf={}", conf.display());
-        let scheduler = Scheduler::start(&self.kubeconfig, &self.folder, &[&flag])?;
+    /// The controllers. They are not asked how far they are before the limit has passed: answers cost time that the bare
+    /// client is not charged with.
+    async fn ours(&self, args: &JobsArgs, limit: Duration) -> anyhow::Result<Ours> {
+        let (namespace, total) = (self.admitted(args).await?, args.jobs * args.pods);
         rest().await;
         let before = self.creations().await?;
         let began = Instant::now();
-        let controllers = Controllers::launch(&self.kubeconfig, &self.folder, &["--kube-api-qps=0"])?;
-        let (whole, pods) = self.follow(&controllers, args.jobs * args.pods, began).await?;
+        let controllers = self.controllers()?;
+        tokio::time::sleep(limit).await;
+        let made = || controllers.metric(r#"volcano_api_writes_total{kind="pods",result="ok""#);
+        while made().unwrap_or_default() < total as f64 {
+            ensure!(
+                began.elapsed() < TIMEOUT,
+                "of {total} pods there are {:?}:\n{}",
+                made(),
+                controllers.log()
+            );
+            tokio::time::sleep(LOOK).await;
+        }
+        let took = began.elapsed();
         // What is still to be written about the Jobs belongs to the pods' writes.
         let writes = settle(&controllers).await?;
         let after = self.creations().await?;
         controllers.stop()?;
-        scheduler.stop()?;
         let there = objects::pods(&self.client, &namespace).await?.len();
-        ensure!(there == args.jobs * args.pods, "{there} pods are there");
+        ensure!(there == total, "{there} pods are there");
         self.remove(&namespace).await?;
         Ok(Ours {
-            whole,
-            pods,
+            took,
             writes,
             asked: after.0 - before.0,
             refused: after.1 - before.1,
         })
     }
 
-    /// Asks the controllers, and not the API server, how many pods they have made. Since their start, and since the first.
-    async fn follow(
-        &self,
-        controllers: &Controllers,
-        total: usize,
-        began: Instant,
-    ) -> anyhow::Result<(Duration, Duration)> {
-        let mut first = None;
-        loop {
-            let made = controllers
-                .metric(r#"volcano_api_writes_total{kind="pods",result="ok""#)
-                .unwrap_or_default();
-            let now = Instant::now();
-            if made > 0.0 {
-                first.get_or_insert(now);
-            }
-            if made >= total as f64 {
-                return Ok((now - began, now - first.unwrap_or(now)));
-            }
-            ensure!(
-                began.elapsed() < TIMEOUT,
-                "{made} of {total} pods:\n{}",
-                controllers.log()
-            );
-            tokio::time::sleep(LOOK).await;
-        }
+    fn controllers(&self) -> anyhow::Result<Controllers> {
+        Controllers::launch(&self.kubeconfig, &self.folder, &["--kube-api-qps=0"])
+    }
+
+    /// Stores the Jobs, has their PodGroups made and admits them. The namespace.
+    async fn admitted(&self, args: &JobsArgs) -> anyhow::Result<String> {
+        let namespace = objects::unique_namespace(&self.client, "ours").await?;
+        let path = objects::path(jobs::BATCH, &namespace, "jobs", "");
+        let jobs = (0..args.jobs).map(|at| (path.clone(), job(at, args.pods)));
+        objects::create_all(&self.client, jobs).await?;
+        let path = objects::path(SCHEDULING, &namespace, "podgroups", "");
+        let controllers = self.controllers()?;
+        let groups = objects::wait_until("every Job has a PodGroup", TIMEOUT, || async {
+            let groups = objects::list(&self.client, &path).await?;
+            Ok(match groups.len() == args.jobs {
+                true => Progress::Done(groups),
+                false => Progress::Waiting(controllers.log()),
+            })
+        })
+        .await?;
+        settle(&controllers).await?;
+        controllers.stop()?;
+        let admitted = &json!({"status": {"phase": "Inqueue"}});
+        futures::stream::iter(groups.iter().map(objects::name_of))
+            .map(|name| format!("{path}/{name}"))
+            .map(|path| async move {
+                objects::merge_patch(&self.client, &path, admitted)
+                    .await
+                    .map(drop)
+            })
+            .buffer_unordered(CONNECTIONS)
+            .try_collect::<()>()
+            .await?;
+        Ok(namespace)
     }
 
     /// Creations of pods that the API server was asked for, and those that it refused with a conflict.
@@ -278,7 +253,7 @@ impl Bench {
     async fn remove(&self, namespace: &str) -> anyhow::Result<()> {
         objects::delete(&self.client, &objects::path(jobs::BATCH, namespace, "jobs", "")).await?;
         objects::delete_pods(&self.client, namespace).await?;
-        let groups = objects::path("scheduling.volcano.sh/v1beta1", namespace, "podgroups", "");
+        let groups = objects::path(SCHEDULING, namespace, "podgroups", "");
         objects::delete(&self.client, &groups).await?;
         let leases = objects::path("coordination.k8s.io/v1", "default", "leases", "");
         objects::delete(&self.client, &leases).await
@@ -343,20 +318,10 @@ async fn post(client: &Client, namespace: &str, body: Vec<u8>) -> anyhow::Result
 
 /// Waits until the controllers write nothing more. Their writes, events aside.
 async fn settle(controllers: &Controllers) -> anyhow::Result<f64> {
-    let mut last = f64::NAN;
-    loop {
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+    super::settle(|| {
         let all = controllers.metric("volcano_api_writes_total")?;
         let events = controllers.metric(r#"volcano_api_writes_total{kind="event""#)?;
-        let writes = all - events;
-        if writes == last {
-            return Ok(writes);
-        }
-        last = writes;
-    }
-}
-
-/// The API server and etcd clean up after thousands of writes: neither the controllers nor the limit is to pay for that.
-async fn rest() {
-    tokio::time::sleep(Duration::from_secs(3)).await;
+        Ok(all - events)
+    })
+    .await
 }

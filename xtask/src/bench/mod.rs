@@ -14,6 +14,7 @@ mod table;
 
 use std::env;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -81,37 +82,50 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<()> {
             println!("{}", scenarios::find(name)?.run(*nodes)?);
             Ok(())
         }
+        BenchCommand::Engine(_) if cfg!(debug_assertions) => in_release(),
+        BenchCommand::Cluster(_) | BenchCommand::Jobs(_) if cfg!(debug_assertions) => {
+            with_product_in_release()
+        }
+        BenchCommand::Engine(args) => measure(args),
         BenchCommand::Cluster(args) => cluster::run(args),
         BenchCommand::Jobs(args) => jobs::run(args),
-        BenchCommand::Engine(args) if cfg!(debug_assertions) => in_release(args),
-        BenchCommand::Engine(args) => measure(args),
     }
 }
 
 /// Starts the release build of this program with the same arguments.
-fn in_release(args: &EngineArgs) -> anyhow::Result<()> {
-    let mut words = vec![
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--",
-        "bench",
-        "engine",
-    ];
-    for name in &args.scenarios {
-        words.extend(["--scenario", name]);
-    }
-    if args.quick {
-        words.push("--quick");
-    }
-    if args.steps {
-        words.push("--steps");
-    }
-    let cargo = Cargo::new(words);
+fn in_release() -> anyhow::Result<()> {
+    let given: Vec<String> = env::args().skip(1).collect();
+    let run = ["run", "--release", "--quiet", "--package", "xtask", "--"];
+    let words = run.into_iter().chain(given.iter().map(String::as_str));
+    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
+    let binary = folder.join("release/volcano").display().to_string();
+    let cargo = Cargo::new(words).default_variable("VOLCANO_BINARY", &binary);
     println!("{}", cargo.line());
     cargo.run()
+}
+
+/// Starts the release builds of this program and of the product.
+fn with_product_in_release() -> anyhow::Result<()> {
+    Cargo::new(["build", "--release", "--quiet", "--package", "volcano"]).run()?;
+    in_release()
+}
+
+/// The API server and etcd clean up after thousands of writes: neither what is measured nor its limit is to pay for that.
+async fn rest() {
+    tokio::time::sleep(Duration::from_secs(3)).await;
+}
+
+/// Waits until a process writes nothing more, and says how much it has written.
+async fn settle(writes: impl Fn() -> anyhow::Result<f64>) -> anyhow::Result<f64> {
+    let mut last = f64::NAN;
+    loop {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let now = writes()?;
+        if now == last {
+            return Ok(now);
+        }
+        last = now;
+    }
 }
 
 fn measure(args: &EngineArgs) -> anyhow::Result<()> {

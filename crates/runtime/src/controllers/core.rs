@@ -121,7 +121,8 @@ impl Core {
             self.shared.health.tick();
             let now = Instant::now();
             if now.duration_since(tidied) > TURN {
-                (tidied, _) = (now, self.work.tidy(now));
+                tidied = now;
+                self.work.tidy(now);
                 let waiting = self.work.waiting();
                 self.shared.metrics.process().pending_writes("keys", waiting);
             }
@@ -232,8 +233,9 @@ impl Core {
         }
         debug!(?key, steps = plan.steps.len(), "carrying out");
         if let Some(executor) = &mut self.executor {
+            let changes_phase = after.enters.is_some();
             self.after.insert(key.clone(), after);
-            executor.start(key, plan);
+            executor.start(key, plan, changes_phase);
         }
     }
 
@@ -365,7 +367,7 @@ impl Core {
         let (now, moment) = (wall(), Instant::now());
         let read = match read {
             Ok(read) => read,
-            Err(problem) => return self.failed(&key, [&problem].into_iter(), moment),
+            Err(problem) => return self.not_read(&key, &problem, moment),
         };
         match &key {
             Key::Job(at) => {
@@ -389,6 +391,16 @@ impl Core {
             }
             Key::Queue(_) => self.carry_out(key, Plan::default(), moment),
         }
+    }
+
+    fn not_read(&mut self, key: &Key, problem: &Problem, now: Instant) {
+        if let Key::Job(at) = key
+            && let Some(job) = self.store.job(at).and_then(|entry| entry.job())
+            && problem.sort == Sort::Refused
+        {
+            self.shared.recorder.tell(&job::unreadable(job, problem));
+        }
+        self.failed(key, [problem].into_iter(), now);
     }
 
     fn take_feed(&mut self, feed: Feed<Controlling>) {

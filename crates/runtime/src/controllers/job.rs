@@ -1,14 +1,15 @@
 //! The Job controller: looks at one Job with everything that belongs to it.
 
 use super::core::Look;
-use super::execute::Failed;
+use super::execute::{Failed, Problem};
 use super::store::Store;
 use std::time::{Duration, Instant};
 use volcano_api::batch::{Job, JobPhase};
+use volcano_api::names::events;
 use volcano_api::time::{GoDuration, Time};
 use volcano_reconcile::job::{self, Memory, Observed, discard, objects_of, reconcile};
 use volcano_reconcile::plugins;
-use volcano_reconcile::write::{Event, Plan, Write};
+use volcano_reconcile::write::{Event, Plan, Target, Write};
 
 /// Objects of plugins are not watched: what was read is looked up again after this, if the Job is looked at.
 const READ_AGAIN: Duration = Duration::from_secs(300);
@@ -90,13 +91,21 @@ pub fn phase_written(write: &Write) -> Option<JobPhase> {
     Some(JobPhase::from(patch["status"]["state"]["phase"].as_str()?))
 }
 
+/// What users are told when the objects of a Job's plugins cannot be read.
+pub fn unreadable(job: &Job, problem: &Problem) -> Event {
+    let message = format!("Execute plugin when job add failed, err: {}", problem.text);
+    Event::warning(Target::of(job), events::PLUGIN_ERROR, message)
+}
+
 /// What users are told about writes that failed.
 pub fn warnings(job: &Job, failed: &[Failed]) -> Vec<Event> {
     let failed: Vec<_> = failed
         .iter()
-        .map(|failed| job::Failed {
-            write: &failed.write,
-            error: &failed.problem.text,
+        .filter_map(|failed| {
+            Some(job::Failed {
+                write: failed.write.as_ref()?,
+                error: &failed.problem.text,
+            })
         })
         .collect();
     job::warnings(job, &failed)

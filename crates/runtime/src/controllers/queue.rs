@@ -53,7 +53,7 @@ pub fn warnings(store: &Store, name: &str, failed: &[Failed]) -> Vec<Event> {
         return Vec::new();
     };
     let told = failed.iter().filter_map(|failed| {
-        let Write::Patch { patch, .. } = &failed.write else {
+        let Some(Write::Patch { patch, .. }) = &failed.write else {
             return None;
         };
         let to = patch["status"]["state"].as_str()?;

@@ -12,7 +12,7 @@ use super::recorder::Recorder;
 use super::{feeds, selection};
 use crate::client::{Client, ConnectError};
 use crate::fence::Fence;
-use crate::lease::{self, Leadership};
+use crate::lease::Campaign;
 use crate::scheduler::signals;
 use crate::serve::{self, Health};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         client,
         fence,
     });
-    control(&shared, election_client, ending, &mut tasks).await;
+    control(&shared, election_client, ending).await;
     tasks.shutdown().await;
     info!("ended");
     Ok(())
@@ -137,28 +137,9 @@ fn tell_settings(options: &Options) {
 }
 
 /// Watches, campaigns and works until the end.
-async fn control(
-    shared: &Arc<Shared>,
-    election_client: Client,
-    ending: watch::Receiver<bool>,
-    tasks: &mut JoinSet<()>,
-) {
-    let (leads, leadership) = watch::channel(Leadership::default());
-    let (release, released) = watch::channel(false);
-    let election = match &shared.options.leader_election {
-        Some(settings) => Some(tokio::spawn(lease::run(
-            election_client,
-            settings.clone(),
-            shared.fence.clone(),
-            released,
-            leads,
-        ))),
-        None => {
-            leads.send_replace(Leadership::alone());
-            tasks.spawn(async move { leads.closed().await });
-            None
-        }
-    };
+async fn control(shared: &Arc<Shared>, election_client: Client, ending: watch::Receiver<bool>) {
+    let election = shared.options.leader_election.as_ref();
+    let campaign = Campaign::start(election, election_client, &shared.fence);
     let mut watches = JoinSet::new();
     let process = shared.metrics.process();
     let feed = feeds::start(&shared.client, process, &shared.options, &mut watches);
@@ -167,15 +148,12 @@ async fn control(
         feed,
         messages,
         messages_to,
-        leadership,
+        leadership: campaign.leadership.clone(),
         shutdown: ending,
     };
     on_own_thread(Core::new(shared.clone()), inputs).await;
     watches.shutdown().await;
-    release.send_replace(true);
-    if let Some(election) = election {
-        let _ = election.await; // It ends after the release, or was never more than a task.
-    }
+    campaign.end().await;
 }
 
 /// Runs the heart on a thread of its own.

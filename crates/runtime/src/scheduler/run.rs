@@ -1,8 +1,8 @@
 //! The process: what starts in which order, what starts again, and how it ends.
 //!
 //! ```text
-//! settings ─> endpoints ─> queues ─> ┌ watches, engine, election ┐ ─> drain ─> release the lease
-//!                                    └── anew on a lost lease ───┘
+//! settings ─> endpoints ─> ┌ watches, engine, election ┐ ─> drain ─> release the lease
+//!                   queues └── anew on a lost lease ───┘
 //! ```
 
 use super::core::{Control, Core, End, Inputs};
@@ -11,7 +11,7 @@ use super::shared::Shared;
 use super::{feeds, queues, signals};
 use crate::client::{Client, ConnectError};
 use crate::fence::Fence;
-use crate::lease::{self, Leadership};
+use crate::lease::Campaign;
 use crate::metrics::Metrics;
 use crate::ownership::Ownership;
 use crate::reload::{self, Conf, Content, Start, Unusable};
@@ -92,10 +92,17 @@ pub async fn run(options: Options) -> Result<(), RunError> {
             .await;
     }
     tasks.spawn(follow_file(shared.clone(), start.content, control.clone()));
-    schedule(&shared, election_client, start.conf, requests, ending, &mut tasks).await;
+    tasks.spawn(ensure_queues(shared.clone()));
+    schedule(&shared, election_client, start.conf, requests, ending).await;
     tasks.shutdown().await;
     info!("ended");
     Ok(())
+}
+
+/// Makes the queues that are always there. The watches do not wait for it: they tell when the queues have come.
+async fn ensure_queues(shared: Arc<Shared>) {
+    let (queue, health) = (&shared.options.default_queue, &shared.health);
+    queues::ensure(&shared.client, queue, |line| health.trouble(line)).await;
 }
 
 /// Follows the configuration file.
@@ -130,30 +137,10 @@ async fn schedule(
     election_client: Client,
     mut conf: Conf,
     mut requests: mpsc::Receiver<Control>,
-    mut ending: watch::Receiver<bool>,
-    tasks: &mut JoinSet<()>,
+    ending: watch::Receiver<bool>,
 ) {
-    let health = shared.health.clone();
-    tokio::select! {
-        () = queues::ensure(&shared.client, &shared.options.default_queue, |line| health.trouble(line)) => {}
-        _ = ending.changed() => return,
-    }
-    let (leads, leadership) = watch::channel(Leadership::default());
-    let (release, released) = watch::channel(false);
-    let election = match &shared.options.leader_election {
-        Some(settings) => Some(tokio::spawn(lease::run(
-            election_client,
-            settings.clone(),
-            shared.fence.clone(),
-            released,
-            leads,
-        ))),
-        None => {
-            leads.send_replace(Leadership::alone());
-            tasks.spawn(async move { leads.closed().await });
-            None
-        }
-    };
+    let election = shared.options.leader_election.as_ref();
+    let campaign = Campaign::start(election, election_client, &shared.fence);
     loop {
         let mut watches = JoinSet::new();
         let feed = feeds::start(
@@ -167,7 +154,7 @@ async fn schedule(
             feed,
             outcomes,
             outcomes_to,
-            leadership: leadership.clone(),
+            leadership: campaign.leadership.clone(),
             shutdown: ending.clone(),
         };
         let core = Core::new(shared.clone(), conf.conf.clone());
@@ -189,10 +176,7 @@ async fn schedule(
             conf = current;
         }
     }
-    release.send_replace(true);
-    if let Some(election) = election {
-        let _ = election.await; // It ends after the release, or was never more than a task.
-    }
+    campaign.end().await;
 }
 
 /// Runs the heart on a thread of its own.

@@ -6,7 +6,8 @@
 //!   answer ───┘  └──> outcomes
 //! ```
 //! Urgent are binds, the claims they need, and evictions: pods wait for them. Statuses and events are relaxed. While
-//! urgent work waits, relaxed work gets a small share of the lanes, enough that it does not starve.
+//! urgent work waits, relaxed work waits too; when that goes on for long, it gets a small share of the lanes, enough that it
+//! does not starve.
 
 use super::Settings;
 use super::events::Events;
@@ -22,10 +23,12 @@ use super::timers::{Timers, earlier};
 use super::work::{Answer, Kind, Ticket, Work};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use volcano_api::names::{events, reasons};
 
-/// One lane of so many is for relaxed work while urgent work waits; of those, one of so many is for events.
+/// Relaxed work waits so long at the most for urgent work to be done. A burst of some thousand binds is over by then.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// After that one lane of so many is for relaxed work while urgent work waits; of those, one of so many is for events.
 const SHARE: usize = 32;
 const EVENTS_SHARE: usize = 64;
 /// One lane of so many stays free for urgent work, so that a bind need not wait for slow events to be answered.
@@ -49,6 +52,8 @@ pub struct Queue {
     pace: [Pace; Kind::COUNT],
     /// Whose turn it is among urgent work and among statuses.
     turns: [usize; 2],
+    /// Since when every lane is taken and urgent work may be waiting for one.
+    pressed_since: Option<Instant>,
     /// Gangs whose binds ended a moment ago.
     ended: FxHashMap<JobKey, Instant>,
     forget_ended: Timers<JobKey>,
@@ -74,6 +79,7 @@ impl Queue {
             flying: [0; Kind::COUNT],
             pace: std::array::from_fn(|_| Pace::new(lanes)),
             turns: [0; 2],
+            pressed_since: None,
             ended: FxHashMap::default(),
             forget_ended: Timers::default(),
             open: true,
@@ -174,21 +180,31 @@ impl Queue {
     pub fn next(&mut self, now: Instant) -> Option<(Ticket, Work)> {
         self.tick(now);
         let flying: usize = self.flying.iter().sum();
-        if !self.open || flying >= self.lanes {
+        let urgent: usize = URGENT.iter().map(|kind| self.flying[*kind as usize]).sum();
+        if !self.open {
             return None;
         }
-        let urgent: usize = URGENT.iter().map(|kind| self.flying[*kind as usize]).sum();
+        if flying >= self.lanes {
+            if urgent > 0 {
+                self.pressed_since.get_or_insert(now);
+            }
+            return None;
+        }
         let relaxed = flying - urgent;
         let share = (self.lanes / SHARE).max(1);
         let events_share = (self.lanes / EVENTS_SHARE).max(1);
         let most = (self.lanes - self.lanes / KEPT_FREE).max(1);
         let mut next = None;
-        if relaxed < share {
+        let starves = self.pressed_since.is_some_and(|since| since + PATIENCE <= now);
+        if starves && relaxed < share {
             next = self.next_relaxed(events_share, now);
         }
         next = next.or_else(|| self.next_urgent(now));
-        if next.is_none() && relaxed < most {
-            next = self.next_relaxed(most, now);
+        if next.is_none() {
+            self.pressed_since = None;
+            if relaxed < most {
+                next = self.next_relaxed(most, now);
+            }
         }
         if let Some((ticket, _)) = &next {
             self.flying[ticket.kind() as usize] += 1;

@@ -4,16 +4,18 @@
 use super::flags::{ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, strangers};
 use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
+use super::run_program;
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use volcano_api::names::{CONTROLLER_MANAGER, SCHEDULER};
 use volcano_runtime::controllers;
 use volcano_runtime::controllers::options::Options;
 use volcano_runtime::controllers::selection::{DEFAULT, Selection};
-use volcano_runtime::logging::{self, Unused};
-use volcano_runtime::serve;
+use volcano_runtime::logging::Unused;
+use volcano_runtime::serve::Settings;
 
 /// Carry Jobs, queues and PodGroups through their lives
 ///
@@ -139,18 +141,13 @@ impl WithoutEffect {
 /// When the flags do not make sense, or the controllers cannot start.
 pub fn run(args: &ControllerManagerArgs) -> Result<ExitCode, Failure> {
     let options = options(args)?;
-    let level = logging::start(&options.logging);
+    let logging = options.logging.clone();
     // One thread for all connections, beside the one that decides, as in the scheduler.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
-    runtime.spawn(logging::socket(level, logging::socket_directory()));
-    runtime
-        .block_on(controllers::run(options))
-        .map_err(|error| Failure::new(error.to_string()))?;
-    Ok(ExitCode::SUCCESS)
+    run_program(
+        &logging,
+        Builder::new_multi_thread().worker_threads(1),
+        controllers::run(options),
+    )
 }
 
 /// The flags, checked and typed.
@@ -171,7 +168,7 @@ fn options(args: &ControllerManagerArgs) -> Result<Options, Failure> {
         max_requeue_num: controlling.max_requeue_num,
         controllers,
         feature_gates,
-        serve: serve::Settings {
+        serve: Settings {
             listen_address: args.metrics.listen_address.clone(),
             healthz_address: args.health.healthz_address.clone(),
             metrics: args.metrics.enable_metrics,

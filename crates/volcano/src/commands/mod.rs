@@ -12,7 +12,29 @@ pub mod scheduler;
 pub mod webhook_manager;
 
 use crate::failure::Failure;
+use std::fmt::Display;
+use std::future::Future;
 use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+use tokio::runtime::Builder;
+use volcano_runtime::logging;
+
+/// Runs a program that serves until it is told to end, on threads of its own.
+pub(crate) fn run_program<E: Display>(
+    settings: &logging::Settings,
+    threads: &mut Builder,
+    program: impl Future<Output = Result<(), E>>,
+) -> Result<ExitCode, Failure> {
+    let level = logging::start(settings);
+    let runtime = threads
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
+    runtime.spawn(logging::socket(level, logging::socket_directory()));
+    let outcome = runtime.block_on(program);
+    outcome.map_err(|error| Failure::new(error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Prints to standard output. A reader that has gone (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

@@ -5,15 +5,17 @@ use super::flags::{
 };
 use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
+use super::run_program;
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use volcano_api::names::{SCHEDULER, queues};
 use volcano_engine::model::features::{Features, Sharding, ShardingMode};
 use volcano_runtime::gates;
-use volcano_runtime::logging::{self, Unused};
+use volcano_runtime::logging::Unused;
 use volcano_runtime::scheduler;
 use volcano_runtime::scheduler::options::Options;
 use volcano_runtime::serve;
@@ -223,19 +225,14 @@ impl WithoutEffect {
 /// When the flags do not make sense, or the scheduler cannot start.
 pub fn run(args: &SchedulerArgs) -> Result<ExitCode, Failure> {
     let options = options(args)?;
-    let level = logging::start(&options.logging);
+    let logging = options.logging.clone();
     // One thread for all connections, beside the one that decides: several would spend as much on waking each other
     // as on the work, and one serves more requests than an API server takes.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
-    runtime.spawn(logging::socket(level, logging::socket_directory()));
-    runtime
-        .block_on(scheduler::run(options))
-        .map_err(|error| Failure::new(error.to_string()))?;
-    Ok(ExitCode::SUCCESS)
+    run_program(
+        &logging,
+        Builder::new_multi_thread().worker_threads(1),
+        scheduler::run(options),
+    )
 }
 
 /// The flags, checked and typed.

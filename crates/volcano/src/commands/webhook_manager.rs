@@ -3,15 +3,17 @@
 use super::flags::{ClientArgs, GateArgs, HealthArgs, TlsArgs, non_empty, non_empty_path, strangers};
 use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
+use super::run_program;
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use volcano_admission::webhooks::{self, DEFAULT_ENABLED};
 use volcano_api::names::SCHEDULER;
 use volcano_runtime::gates::QUEUE_ADMISSION_GATES;
-use volcano_runtime::logging::{self, Unused};
+use volcano_runtime::logging::Unused;
 use volcano_runtime::serve::TlsFiles;
 use volcano_runtime::webhooks::{Options, SecretName, run as run_manager};
 
@@ -123,18 +125,11 @@ struct EndpointArgs {
 /// When the flags do not make sense, or the webhook manager cannot start.
 pub fn run(args: &WebhookManagerArgs) -> Result<ExitCode, Failure> {
     let options = options(args)?;
-    let level = logging::start(&options.logging);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        // Reviews run on these; a connection has at most one under way.
-        .max_blocking_threads(16)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
-    runtime.spawn(logging::socket(level, logging::socket_directory()));
-    let outcome = runtime.block_on(run_manager(options));
-    outcome.map_err(|error| Failure::new(error.to_string()))?;
-    Ok(ExitCode::SUCCESS)
+    let logging = options.logging.clone();
+    // Reviews run on the blocking threads; a connection has at most one under way.
+    let mut threads = Builder::new_multi_thread();
+    let threads = threads.worker_threads(2).max_blocking_threads(16);
+    run_program(&logging, threads, run_manager(options))
 }
 
 /// The flags, checked and typed.

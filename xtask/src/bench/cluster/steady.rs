@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use volcano_testcluster::objects;
 
 use super::limit;
-use super::{Bench, LONGEST_P99_MS, Metrics, pod};
+use super::{Bench, LONGEST_P99_MS, pod};
 
 /// Pods per second.
 const RATE: u32 = 50;
@@ -52,8 +52,7 @@ pub async fn run(bench: &Bench, seconds: u64, missed: &mut Vec<String>) -> anyho
     })
     .await?;
     let ours = waits(&bench.client, "steady", seconds, false).await?;
-    super::settle(&scheduler).await?;
-    let writes = Metrics::read(&scheduler)?.writes() / (seconds * u64::from(RATE)) as f64;
+    let writes = super::settle(&scheduler).await? / (seconds * u64::from(RATE)) as f64;
     scheduler.stop()?;
     let at = |waits: &[Duration], part: f64| {
         let index = ((waits.len() - 1) as f64 * part).round() as usize;

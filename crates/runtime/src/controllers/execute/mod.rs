@@ -11,6 +11,7 @@
 //! then.
 
 mod keys;
+mod lanes;
 mod send;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use super::store::{Answer, Key};
 use crate::client::Client;
 use crate::metrics::Process;
 use futures::{FutureExt as _, StreamExt as _};
+use lanes::Urgency;
 use send::Sender;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -65,8 +67,8 @@ pub enum Effect {
 /// A write that failed.
 #[derive(Debug)]
 pub struct Failed {
-    /// What was to be written.
-    pub write: Write,
+    /// What was to be written; nothing when the whole plan broke off.
+    pub write: Option<Write>,
     /// Why it was not.
     pub problem: Problem,
 }
@@ -129,15 +131,15 @@ impl Executor {
         self.plans == 0
     }
 
-    /// Begins to carry a plan out.
-    pub fn start(&mut self, key: Key, plan: Plan) {
+    /// Begins to carry a plan out; one that changes a phase is waited for.
+    pub fn start(&mut self, key: Key, plan: Plan, changes_phase: bool) {
         while self.running.try_join_next().is_some() {}
         let writes = plan.steps.iter().map(Vec::len).sum();
         self.writes += writes;
         self.plans += 1;
         let (sender, to) = (self.sender.clone(), self.to.clone());
         self.running.spawn(async move {
-            let work = carry_out(&sender, &key, plan, &to);
+            let work = carry_out(&sender, &key, plan, changes_phase, &to);
             let failed = match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(failed) => failed,
                 Err(_) => vec![broke_off()],
@@ -169,12 +171,14 @@ async fn carry_out(
     sender: &Sender,
     key: &Key,
     plan: Plan,
+    changes_phase: bool,
     to: &mpsc::UnboundedSender<Message>,
 ) -> Vec<Failed> {
     for step in plan.steps {
         let mut answers = futures::stream::iter(step)
             .map(|write| async move {
-                let outcome = sender.write(&write).await;
+                let urgency = Urgency::of(&write, changes_phase);
+                let outcome = sender.write(&write, urgency).await;
                 (write, outcome)
             })
             .buffer_unordered(LANES_PER_PLAN);
@@ -185,7 +189,10 @@ async fn carry_out(
                     let _ = to.send(Message::Written(key.clone(), effect)); // Nobody is left to care.
                 }
                 Ok(None) => {}
-                Err(problem) => failed.push(Failed { write, problem }),
+                Err(problem) => failed.push(Failed {
+                    write: Some(write),
+                    problem,
+                }),
             }
         }
         if !failed.is_empty() {
@@ -196,12 +203,8 @@ async fn carry_out(
 }
 
 fn broke_off() -> Failed {
-    let about = Target::named(volcano_api::names::kinds::JOB, "", "");
     Failed {
-        write: Write::Delete {
-            target: about,
-            foreground: false,
-        },
+        write: None,
         problem: Problem {
             sort: Sort::Refused,
             text: "the write broke off inside the controller manager".to_owned(),

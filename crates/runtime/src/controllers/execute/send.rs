@@ -3,6 +3,7 @@
 //! Roles of existing installations allow the controllers to patch some kinds and only to replace others: see
 //! [`is_replaced`].
 
+use super::lanes::{Lanes, Urgency};
 use super::{Effect, Problem, Sort, keys};
 use crate::client::{CallError, Client, Patch, Resource};
 use crate::controllers::kinds::{self, Change, Spot, number};
@@ -13,7 +14,6 @@ use crate::writes::send::{change::apply, result};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use volcano_api::core::Pod;
 use volcano_api::names::Kind;
 use volcano_api::names::kinds::{
@@ -30,7 +30,7 @@ pub struct Sender {
     client: Client,
     metrics: Process,
     recorder: Recorder,
-    lanes: Semaphore,
+    lanes: Lanes,
 }
 
 impl Sender {
@@ -39,12 +39,12 @@ impl Sender {
             client,
             metrics,
             recorder,
-            lanes: Semaphore::new(lanes),
+            lanes: Lanes::new(lanes),
         }
     }
 
     /// Carries a write out, once.
-    pub async fn write(&self, write: &Write) -> Result<Option<Effect>, Problem> {
+    pub async fn write(&self, write: &Write, urgency: Urgency) -> Result<Option<Effect>, Problem> {
         if let Write::Event(event) = write {
             self.recorder.tell(event);
             return Ok(None);
@@ -58,7 +58,7 @@ impl Sender {
             } => Some(with_keys(body.clone()).await?),
             _ => None,
         };
-        let _lane = self.lanes.acquire().await.map_err(|_| Problem::ending())?;
+        let _lane = self.lanes.take(urgency).await;
         match write {
             Write::Create { target, body, .. } => self
                 .create(target, filled.as_ref().unwrap_or(body))
@@ -225,7 +225,7 @@ impl Sender {
     pub async fn read_all(&self, targets: Vec<Target>) -> Result<Vec<(Target, Option<Value>)>, Problem> {
         let mut read = Vec::new();
         for target in targets {
-            let _lane = self.lanes.acquire().await.map_err(|_| Problem::ending())?;
+            let _lane = self.lanes.take(Urgency::First).await;
             let object = self.get(&target).await?;
             read.push((target, object));
         }
@@ -346,14 +346,6 @@ impl Problem {
         Problem {
             sort: Sort::Passing,
             text,
-            retry_after: Duration::ZERO,
-        }
-    }
-
-    fn ending() -> Self {
-        Problem {
-            sort: Sort::Fenced,
-            text: "the process is ending".to_owned(),
             retry_after: Duration::ZERO,
         }
     }

@@ -31,7 +31,7 @@ impl Desk {
 
     /// Carries out a plan. What its writes changed, and what failed.
     async fn run(&mut self, steps: Vec<Vec<Write>>) -> (Vec<Effect>, Vec<Failed>) {
-        self.executor.start(key(), Plan::of(steps));
+        self.executor.start(key(), Plan::of(steps), false);
         let mut effects = Vec::new();
         loop {
             let message = tokio::time::timeout(Duration::from_secs(20), self.messages.recv()).await;

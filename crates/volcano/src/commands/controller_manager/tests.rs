@@ -29,10 +29,10 @@ fn defaults_are_those_of_volcano() {
     assert_eq!(options.max_requeue_num, 15);
     assert_eq!(
         options.serve,
-        serve::Settings {
+        Settings {
             listen_address: ":8081".to_owned(),
             healthz_address: ":11251".to_owned(),
-            ..serve::Settings::default()
+            ..Settings::default()
         }
     );
     let lease = options.leader_election.unwrap();
