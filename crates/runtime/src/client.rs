@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use volcano_api::protobuf::Tables;
+use volcano_api::protobuf::{self, Tables};
 
 pub use format::{DecodeError, Encoded, Format};
 pub use frames::Frames;
@@ -185,6 +185,11 @@ impl CallError {
         self.code() == 409
     }
 
+    /// The server, or a proxy before it, does not read the format that the object is written in.
+    pub fn is_unknown_format(&self) -> bool {
+        self.code() == 415
+    }
+
     /// The version that was asked for is too old.
     pub fn is_gone(&self) -> bool {
         self.code() == 410
@@ -341,6 +346,20 @@ impl Client {
         let request = request(Method::POST, path, accept, Some(format::JSON), body)?;
         let answer = self.ask(request, tables, CALL_TIMEOUT).await?;
         Ok(answer.encoded().object()?)
+    }
+
+    /// Creates from an object in protobuf. The answer is not of interest.
+    ///
+    /// # Errors
+    /// See [`CallError`]; [`CallError::is_unknown_format`] where JSON is all that is known.
+    pub async fn post_protobuf(&self, path: &str, body: Vec<u8>) -> Result<(), CallError> {
+        let tables = Some(Tables {
+            object: protobuf::STATUS,
+            list: protobuf::STATUS,
+        });
+        let content = Some(protobuf::MEDIA_TYPE);
+        let request = request(Method::POST, path, Format::accept(tables), content, body)?;
+        self.ask(request, tables, CALL_TIMEOUT).await.map(drop)
     }
 
     /// Replaces.

@@ -13,6 +13,7 @@
 //! Absent means the same in both forms. A Go pointer that is nil is not written in either; a text, number or truth
 //! value that is no pointer is always written here, where JSON leaves out a zero, which is the default of the slim type.
 
+mod binding;
 mod de;
 mod tables;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
+pub use binding::binding;
 pub use tables::{
     CSI_NODE, NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET,
     PRIORITY_CLASS, RESOURCE_QUOTA, STATUS, STORAGE_CLASS, Tables, WORKLOAD,

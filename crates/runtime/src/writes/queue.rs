@@ -28,6 +28,8 @@ use volcano_api::names::{events, reasons};
 
 /// Relaxed work waits so long at the most for urgent work to be done. A burst of some thousand binds is over by then.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Events wait longer: they are only told.
+const PATIENCE_OF_EVENTS: Duration = Duration::from_secs(10);
 /// After that one lane of so many is for relaxed work while urgent work waits; of those, one of so many is for events.
 const SHARE: usize = 32;
 const EVENTS_SHARE: usize = 64;
@@ -192,12 +194,15 @@ impl Queue {
         }
         let relaxed = flying - urgent;
         let share = (self.lanes / SHARE).max(1);
-        let events_share = (self.lanes / EVENTS_SHARE).max(1);
         let most = (self.lanes - self.lanes / KEPT_FREE).max(1);
         let mut next = None;
-        let starves = self.pressed_since.is_some_and(|since| since + PATIENCE <= now);
-        if starves && relaxed < share {
-            next = self.next_relaxed(events_share, now);
+        let pressed = self.pressed_since.map_or(Duration::ZERO, |since| now - since);
+        if pressed >= PATIENCE && relaxed < share {
+            let events = match pressed >= PATIENCE_OF_EVENTS {
+                true => (self.lanes / EVENTS_SHARE).max(1),
+                false => 0,
+            };
+            next = self.next_relaxed(events, now);
         }
         next = next.or_else(|| self.next_urgent(now));
         if next.is_none() {

@@ -14,6 +14,7 @@ use crate::metrics::Process;
 use change::Detours;
 use serde::Serialize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use volcano_api::time::Time;
 
@@ -24,6 +25,8 @@ pub struct Sender {
     /// Name under which events are told.
     component: Arc<str>,
     detours: Detours,
+    /// The API server, or a proxy before it, does not read protobuf.
+    json_only: AtomicBool,
 }
 
 impl Sender {
@@ -33,6 +36,7 @@ impl Sender {
             metrics,
             component,
             detours: Detours::default(),
+            json_only: AtomicBool::new(false),
         }
     }
 

@@ -5,6 +5,8 @@ use crate::client::CallError;
 use crate::writes::order::PodRef;
 use crate::writes::work::Answer;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::Ordering;
+use volcano_api::protobuf;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,8 +57,25 @@ struct PodSpec {
 
 impl Sender {
     pub(super) async fn bind(&self, pod: &PodRef, node: &str) -> Answer {
+        let answer = self.post_binding(pod, node).await;
+        match self.count("bind", answer) {
+            Ok(()) => Answer::DONE,
+            Err(conflict) if conflict.is_conflict() => self.look_at_pod(pod, node, &conflict).await,
+            Err(error) => error.into(),
+        }
+    }
+
+    /// In protobuf, until it turns out that only JSON is read.
+    async fn post_binding(&self, pod: &PodRef, node: &str) -> Result<(), CallError> {
         let PodRef { namespace, name, uid } = pod;
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
+        if !self.json_only.load(Ordering::Relaxed) {
+            let body = protobuf::binding(namespace, name, uid, node);
+            match self.client.post_protobuf(&path, body).await {
+                Err(error) if error.is_unknown_format() => self.json_only.store(true, Ordering::Relaxed),
+                answer => return answer,
+            }
+        }
         let body = json(&Binding {
             api_version: "v1",
             kind: "Binding",
@@ -67,11 +86,7 @@ impl Sender {
                 name: node,
             },
         });
-        match self.count("bind", self.client.post(&path, body).await) {
-            Ok(_) => Answer::DONE,
-            Err(conflict) if conflict.is_conflict() => self.look_at_pod(pod, node, &conflict).await,
-            Err(error) => error.into(),
-        }
+        self.client.post(&path, body).await.map(drop)
     }
 
     /// A conflict means many things: an earlier attempt whose answer was lost did bind the pod; somebody else did; the
