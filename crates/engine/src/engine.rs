@@ -53,6 +53,18 @@ impl Engine {
         self
     }
 
+    /// A copy that goes its own way: for trying out what would come of a change. Cost: that of copying the model.
+    #[must_use]
+    pub fn fork(&self) -> Engine {
+        let (plugins, _) = Plugins::build(&self.conf);
+        Engine {
+            model: self.model.clone(),
+            plugins,
+            placer: Placer::default(),
+            conf: self.conf.clone(),
+        }
+    }
+
     /// Takes a change of the cluster in.
     pub fn apply(&mut self, delta: Delta) {
         self.model.apply(delta);

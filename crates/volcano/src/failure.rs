@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use volcano_plan::fault::Fault;
 
 /// A command that could not do its work.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +33,15 @@ impl Failure {
     /// What the process exits with.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(BAD_INPUT)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Failure {
+            message: fault.message,
+            hint: fault.hint,
+        }
     }
 }
 

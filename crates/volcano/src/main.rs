@@ -10,7 +10,6 @@
 mod commands;
 mod failure;
 mod manifests;
-mod plan;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use failure::Failure;

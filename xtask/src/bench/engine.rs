@@ -59,13 +59,7 @@ impl Bench {
     /// # Errors
     /// When the engine lacks something of the configuration.
     pub fn new(actions: &str) -> anyhow::Result<Self> {
-        let text = format!(
-            "actions: \"{actions}\"\n\
-             tiers:\n\
-             - plugins:\n  - name: priority\n  - name: gang\n  - name: conformance\n\
-             - plugins:\n  - name: overcommit\n  - name: drf\n  - name: predicates\n  - name: proportion\n  \
-             - name: nodeorder\n  - name: binpack\n"
-        );
+        let text = Bench::conf(actions);
         let conf = SchedulerConf::parse(&text, catalog::PLANNED_PLUGINS, catalog::ACTIONS)?;
         let names = SchedulerNames::Only(vec![SCHEDULER_NAME.to_owned()]);
         let (engine, missing) = Engine::new(conf, names, "default");
@@ -76,6 +70,22 @@ impl Bench {
             load_ms: 0.0,
             now,
         })
+    }
+
+    /// The configuration with the plugins of the Helm chart, and these actions.
+    pub fn conf(actions: &str) -> String {
+        format!(
+            "actions: \"{actions}\"\n\
+             tiers:\n\
+             - plugins:\n  - name: priority\n  - name: gang\n  - name: conformance\n\
+             - plugins:\n  - name: overcommit\n  - name: drf\n  - name: predicates\n  - name: proportion\n  \
+             - name: nodeorder\n  - name: binpack\n"
+        )
+    }
+
+    /// The time of the last cycle.
+    pub fn now(&self) -> Time {
+        Time::from_unix_seconds(self.now)
     }
 
     /// Takes objects in. Making them is not part of the time.
@@ -210,7 +220,8 @@ fn node_name(m: &Model, node: volcano_engine::ids::NodeId) -> String {
     m.text(m.nodes[node].name).to_owned()
 }
 
-fn millis_since(began: Instant) -> f64 {
+/// Milliseconds since a moment.
+pub fn millis_since(began: Instant) -> f64 {
     began.elapsed().as_secs_f64() * 1000.0
 }
 

@@ -8,6 +8,7 @@
 
 mod cluster;
 mod engine;
+mod explain;
 mod jobs;
 mod scenarios;
 mod table;

@@ -58,6 +58,7 @@ pub const SCENARIOS: &[Scenario] = &[
         .keeps_objects(),
     scenario("preempt", 1_000, 200.0, preempt).keeps_objects(),
     scenario("reclaim", 1_000, 200.0, reclaim).keeps_objects(),
+    scenario("explain", 1_000, 3_000.0, super::explain::run).keeps_objects(),
 ];
 
 /// Growth is measured on these.
@@ -330,6 +331,7 @@ mod tests {
             ("one-change", 40),
             ("preempt", 40),
             ("reclaim", 40),
+            ("explain", 40),
         ] {
             let measured = find(name).unwrap().run(nodes).unwrap();
             assert!(measured["cycleMs"].as_f64().unwrap() > 0.0, "{name}");

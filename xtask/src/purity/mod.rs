@@ -14,10 +14,11 @@ use anyhow::{Context as _, bail};
 use cargo_metadata::MetadataCommand;
 
 /// The crates that must stay pure, and their folders.
-const PURE: [(&str, &str); 4] = [
+const PURE: [(&str, &str); 5] = [
     ("volcano-admission", "crates/admission"),
     ("volcano-api", "crates/api"),
     ("volcano-engine", "crates/engine"),
+    ("volcano-plan", "crates/plan"),
     ("volcano-reconcile", "crates/reconcile"),
 ];
 

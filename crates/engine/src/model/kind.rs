@@ -52,7 +52,7 @@ impl Kind {
     ];
 
     /// The API's word for it.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Kind::Pod => "Pod",
             Kind::Node => "Node",
@@ -72,7 +72,7 @@ impl Kind {
     }
 
     /// API group (empty for the core group) and version.
-    pub fn group_version(self) -> (&'static str, &'static str) {
+    pub const fn group_version(self) -> (&'static str, &'static str) {
         match self {
             Kind::Pod | Kind::Node | Kind::Namespace | Kind::Claim | Kind::Volume | Kind::ResourceQuota => {
                 ("", "v1")

@@ -76,8 +76,9 @@ pub fn pod_group(job: &Job, priorities: &Priorities) -> PodGroup {
     group
 }
 
-/// Changes what follows from fields of the Job that may change. The scheduler and others write the rest.
-fn update(job: &Job, group: &PodGroup, priorities: &Priorities) -> Option<Write> {
+/// The spec of a PodGroup with what follows from fields of the Job that may change. The scheduler and others write the
+/// rest.
+pub fn aligned(job: &Job, group: &PodGroup, priorities: &Priorities) -> PodGroupSpec {
     let desired = desired(job, priorities);
     let mut spec = group.spec.clone();
     spec.priority_class_name = desired.priority_class_name;
@@ -87,6 +88,11 @@ fn update(job: &Job, group: &PodGroup, priorities: &Priorities) -> Option<Write>
     if job.spec.tasks.iter().any(|task| task.partition_policy.is_some()) {
         spec.sub_group_policy = desired.sub_group_policy;
     }
+    spec
+}
+
+fn update(job: &Job, group: &PodGroup, priorities: &Priorities) -> Option<Write> {
+    let spec = aligned(job, group, priorities);
     let mut patch = Map::new();
     let changed = changes(&to_value(&group.spec), &to_value(&spec));
     if changed.as_object().is_some_and(|fields| !fields.is_empty()) {

@@ -24,7 +24,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use volcano_api::batch::Job;
+use volcano_api::batch::{Job, TaskSpec};
 use volcano_api::bus::{Action, Command};
 use volcano_api::core::Pod;
 use volcano_api::names::{controlled, events};
@@ -47,15 +47,17 @@ mod table;
 mod volumes;
 
 pub use failures::{Failed, warnings};
-pub use group::{group_name, pod_group};
+pub use group::{aligned, group_name, is_admitted, pod_group};
 pub use memory::Memory;
-pub use pod::pod_metadata;
+pub use pod::{Circumstances, body as pod_body, pod_metadata};
+pub use pods::task_key;
+pub use volumes::{Claims, claims, mounts};
 
 use crate::plugins;
 use crate::write::{Event, Plan, Target, Write};
 use cause::Cause;
 use kill::{Order, announcement};
-use pods::Members;
+use pods::{Doom, Members};
 use policy::{Reaction, Verdict};
 use table::{Answer, Stage, answer, stage};
 
@@ -97,6 +99,12 @@ struct Look<'a> {
 /// Names of the claims that a Job uses: what has to be looked up for [`Observed::claims`].
 pub fn claims_of(job: &Job) -> Vec<String> {
     volumes::names(job)
+}
+
+/// Whether a task may have pods yet, given the pods of its Job: whether the tasks that it depends on are ready.
+pub fn may_have_pods(job: &Job, task: &TaskSpec, pods: &[&Pod]) -> bool {
+    let doom = Doom::of(&job.spec, &job.status);
+    depends::is_ready(&job.spec, task, &Members::read(job, pods), &doom)
 }
 
 /// The objects of plugins that have to be read for [`Observed::plugin_objects`]. None for a Job that has ended and has

@@ -32,6 +32,24 @@ pub fn create(
     plugins: &Plugins,
     circumstances: Circumstances,
 ) -> Result<Write, PluginError> {
+    Ok(Write::Create {
+        target: Target::named(kinds::POD, &job.metadata.namespace, &pod_name(job, task, index)),
+        body: body(job, task, index, plugins, circumstances)?,
+        fill: None,
+    })
+}
+
+/// The whole of a pod as it is made.
+///
+/// # Errors
+/// When a plugin cannot do its part.
+pub fn body(
+    job: &Job,
+    task: &TaskSpec,
+    index: i32,
+    plugins: &Plugins,
+    circumstances: Circumstances,
+) -> Result<Value, PluginError> {
     let name = pod_name(job, task, index);
     let mut pod = Map::new();
     pod.insert("apiVersion".to_owned(), kinds::POD.api_version().into());
@@ -42,11 +60,7 @@ pub fn create(
     );
     pod.insert("spec".to_owned(), spec(job, task, &name).into());
     plugins.on_pod_create(job, task, index, &mut pod)?;
-    Ok(Write::Create {
-        target: Target::named(kinds::POD, &job.metadata.namespace, &name),
-        body: Value::Object(pod),
-        fill: None,
-    })
+    Ok(Value::Object(pod))
 }
 
 /// Metadata of a pod as it is made, before plugins add to it.

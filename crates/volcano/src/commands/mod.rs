@@ -2,6 +2,7 @@
 
 pub mod controller_manager;
 pub mod crds;
+mod files;
 mod flags;
 pub mod gen_admission_secret;
 pub(crate) mod go_flags;

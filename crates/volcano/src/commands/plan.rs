@@ -1,14 +1,7 @@
 //! `volcano plan`: what would the scheduler do with these objects?
 
-use super::{print, tell};
+use super::{files, print, tell};
 use crate::failure::Failure;
-use crate::plan::case::{self, CaseResult, Verdict};
-use crate::plan::cluster::Cluster;
-use crate::plan::output::{self, Timing};
-use crate::plan::session::{self, Session, Setup};
-use crate::plan::source::{self, Source};
-use crate::plan::submit::{self, Submitted};
-use crate::plan::table;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +10,12 @@ use volcano_api::names::{SCHEDULER, queues};
 use volcano_api::time::Time;
 use volcano_engine::config::SchedulerConf;
 use volcano_engine::model::SchedulerNames;
+use volcano_plan::case::{self, CaseResult, Verdict};
+use volcano_plan::cluster::{Cluster, Reader};
+use volcano_plan::output::{self, Timing};
+use volcano_plan::session::{self, Session, Setup};
+use volcano_plan::submit::{self, Submitted};
+use volcano_plan::table;
 
 /// Exit code when a case is not as expected.
 const DIFFERS: u8 = 1;
@@ -108,14 +107,14 @@ fn run_plan(args: &PlanArgs) -> Result<ExitCode, Failure> {
         .files
         .iter()
         .chain(&args.submit)
-        .filter(|path| source::is_stdin(path))
+        .filter(|path| files::is_stdin(path))
         .count()
         > 1
     {
         return Err(Failure::new("standard input (-) can be read only once"));
     }
     let started = Instant::now();
-    let mut cluster = Cluster::read(&args.files)?;
+    let mut cluster = read(&args.files)?;
     let conf = configuration(args, &cluster)?;
     let now = given_now.or(cluster.settings.now).unwrap_or_else(current_moment);
     let scheduler_names = scheduler_names(args, &cluster);
@@ -147,7 +146,7 @@ fn run_plan(args: &PlanArgs) -> Result<ExitCode, Failure> {
     };
     let session = Session::load(setup, cluster);
     let load_ms = started.elapsed().as_secs_f64() * 1000.0;
-    let outcome = session.run();
+    let outcome = session.run(&mut || started.elapsed().as_secs_f64() * 1000.0);
     let cycle_ms = outcome.steps.iter().map(|(_, took_ms)| took_ms).sum();
     let timing = args.timings.then_some(Timing { load_ms, cycle_ms });
     let text = match args.output {
@@ -169,19 +168,31 @@ fn add_jobs(
     now: Time,
 ) -> Result<Vec<Submitted>, Failure> {
     let scheduler_name = scheduler_names.first().map_or(SCHEDULER, String::as_str);
-    submit::submit(cluster, &args.submit, scheduler_name, now)
+    let files = files::expand(&args.submit)?;
+    let sources = files.iter().map(|file| files::open(file));
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    Ok(submit::submit(cluster, &sources, scheduler_name, now)?)
+}
+
+/// The objects of files, one file in memory at a time.
+fn read(paths: &[PathBuf]) -> Result<Cluster, Failure> {
+    let mut reader = Reader::default();
+    for path in files::expand(paths)? {
+        reader.add(&files::open(&path)?)?;
+    }
+    Ok(reader.finish()?)
 }
 
 /// The configuration of the command line, else the one that came with the objects, else the default.
 fn configuration(args: &PlanArgs, cluster: &Cluster) -> Result<SchedulerConf, Failure> {
     if let Some(path) = &args.scheduler_conf {
-        let source = Source::open(path)?;
-        return session::configuration(&source.name, source.text());
+        let source = files::open(path)?;
+        return Ok(session::configuration(&source.name, source.text())?);
     }
-    match &cluster.settings.conf {
-        Some(text) => session::configuration("conf of the input", text),
-        None => session::configuration("default configuration", SchedulerConf::default_text()),
-    }
+    Ok(match &cluster.settings.conf {
+        Some(text) => session::configuration("conf of the input", text)?,
+        None => session::configuration("default configuration", SchedulerConf::default_text())?,
+    })
 }
 
 /// The names of the command line, else those that came with the objects, else the usual one.
@@ -223,7 +234,7 @@ fn terminal_width() -> Option<usize> {
 }
 
 fn run_case(file: &Path) -> Result<ExitCode, Failure> {
-    let result = case::run(file)?;
+    let result = case_of(file)?;
     let mut text = format!("{}: {}\n", result.name, word(&result.verdict));
     if let Verdict::Failed(differences) = &result.verdict {
         for difference in differences {
@@ -234,16 +245,21 @@ fn run_case(file: &Path) -> Result<ExitCode, Failure> {
     Ok(exit_code(&[result]))
 }
 
+fn case_of(file: &Path) -> Result<CaseResult, Failure> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(case::run(&name, &files::open(file)?)?)
+}
+
 fn run_cases(directory: &Path) -> Result<ExitCode, Failure> {
     if !directory.is_dir() {
         return Err(Failure::new(format!("{}: not a directory", directory.display()))
             .hint("--case FILE runs a single case"));
     }
-    let files = source::expand(&[directory.to_owned()])?;
+    let files = files::expand(&[directory.to_owned()])?;
     let cases = files
         .iter()
         .filter(|file| file.extension().is_some_and(|extension| extension == "json"));
-    let results = cases.map(|file| case::run(file)).collect::<Result<Vec<_>, _>>()?;
+    let results = cases.map(|file| case_of(file)).collect::<Result<Vec<_>, _>>()?;
     if results.is_empty() {
         return Err(Failure::new(format!(
             "{}: no *.json files in this directory",

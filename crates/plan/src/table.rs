@@ -1,9 +1,9 @@
 //! A plan for people: a table of PodGroups, what is evicted for whom, and a summary.
 
-use super::cluster::counted;
-use super::outcome::{CycleOutcome, GroupOutcome, Outcome};
-use super::output::Timing;
-use super::submit::Submitted;
+use crate::cluster::counted;
+use crate::outcome::{CycleOutcome, GroupOutcome, Outcome};
+use crate::output::Timing;
+use crate::submit::Submitted;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -7,15 +7,14 @@
 //! In a case every pod is the scheduler's, whatever its `schedulerName`, and nothing is added to the objects but
 //! missing uids.
 
-use super::cluster::Cluster;
-use super::known;
-use super::outcome::Outcome;
-use super::session::{self, Session, Setup};
-use super::source::Source;
-use crate::failure::Failure;
+use crate::cluster::Cluster;
+use crate::fault::Fault;
+use crate::known;
+use crate::outcome::Outcome;
+use crate::session::{self, Session, Setup};
+use crate::source::Source;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use volcano_api::names::queues;
 use volcano_api::scheduling::{NetworkTopology, NetworkTopologyMode};
 use volcano_api::time::Time;
@@ -79,25 +78,27 @@ pub struct CaseResult {
     pub verdict: Verdict,
 }
 
-/// Runs the case of a file. A panic of the engine is a failed case, not the end of all others.
-pub fn run(path: &Path) -> Result<CaseResult, Failure> {
-    let source = Source::open(path)?;
-    let file = path
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default();
+/// Runs the case of a file; `file` is its name without the extension. A panic of the engine is a failed case, not the end of all others.
+///
+/// # Errors
+/// When the text is not a case.
+pub fn run(file: &str, source: &Source) -> Result<CaseResult, Fault> {
     let case: CaseFile = serde_json::from_str(source.text())
-        .map_err(|error| Failure::new(format!("{}: not a conformance case: {error}", source.name)))?;
+        .map_err(|error| Fault::new(format!("{}: not a conformance case: {error}", source.name)))?;
     let name = case.name.clone();
     let verdict = match std::panic::catch_unwind(|| judge(&source.name, case)) {
         Ok(verdict) => verdict?,
         Err(panic) => Verdict::Failed(vec![format!("the engine panicked: {}", panic_text(&*panic))]),
     };
-    let verdict = match (verdict, known::reason(&file)) {
+    let verdict = match (verdict, known::reason(file)) {
         (Verdict::Failed(_), Some(reason)) => Verdict::Known(reason),
         (verdict, _) => verdict,
     };
-    Ok(CaseResult { file, name, verdict })
+    Ok(CaseResult {
+        file: file.to_owned(),
+        name,
+        verdict,
+    })
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -106,7 +107,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_default()
 }
 
-fn judge(file: &str, case: CaseFile) -> Result<Verdict, Failure> {
+fn judge(file: &str, case: CaseFile) -> Result<Verdict, Fault> {
     let conf = session::configuration(&format!("{file}: conf"), &case.conf)?;
     let objects = Source::from_text(file, serde_json::Value::Array(case.objects.clone()).to_string());
     let cluster = Cluster::exactly(&objects)?;
@@ -123,7 +124,7 @@ fn judge(file: &str, case: CaseFile) -> Result<Verdict, Failure> {
         cycles: 1,
         now: NOW,
     };
-    let outcome = Session::load(setup, cluster).run();
+    let outcome = Session::load(setup, cluster).run(&mut || 0.0);
     let differences = differences(&case.expect, &outcome, &waiting_for_volumes, &hyper_nodes);
     Ok(if differences.is_empty() {
         Verdict::Passed
@@ -328,7 +329,7 @@ fn counts_by_hyper_node<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::outcome::{CycleOutcome, Eviction, GroupOutcome};
+    use crate::outcome::{CycleOutcome, Eviction, GroupOutcome};
     use serde_json::json;
 
     fn outcome() -> Outcome {

@@ -1,8 +1,9 @@
 //! From single objects to changes of the cluster, by kind.
 
-use super::input::Entry;
-use crate::failure::Failure;
+use crate::fault::Fault;
+use crate::input::Entry;
 use serde::de::DeserializeOwned;
+use volcano_api::batch::Job;
 use volcano_api::core::{
     CsiNode, Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
     PriorityClass, ResourceQuota, StorageClass,
@@ -28,7 +29,7 @@ pub enum Taken {
 }
 
 /// Reads an object of a kind that scheduling uses.
-pub fn take(entry: &Entry<'_>) -> Result<Taken, Failure> {
+pub fn take(entry: &Entry<'_>) -> Result<Taken, Fault> {
     let Some(kind) = Kind::find(entry.group(), &entry.kind) else {
         return Ok(Taken::Skipped(why_skipped(entry.group(), &entry.kind)));
     };
@@ -81,6 +82,19 @@ pub fn take(entry: &Entry<'_>) -> Result<Taken, Failure> {
     }))
 }
 
+/// Whether it is a Job of this project's own kind.
+pub fn is_job(entry: &Entry<'_>) -> bool {
+    entry.group() == kinds::BATCH && entry.kind == kinds::JOB.kind
+}
+
+/// Reads a Job.
+///
+/// # Errors
+/// When it is none, or has no name.
+pub fn job(entry: &Entry<'_>) -> Result<Job, Fault> {
+    own::<Job>(entry, |job| &mut job.metadata, true)
+}
+
 fn why_skipped(group: &str, kind: &str) -> &'static str {
     match (group, kind) {
         (kinds::BATCH, "Job") => {
@@ -96,7 +110,7 @@ fn slim<T: DeserializeOwned>(
     entry: &Entry<'_>,
     metadata: fn(&mut T) -> &mut Meta,
     namespaced: bool,
-) -> Result<T, Failure> {
+) -> Result<T, Fault> {
     let mut object: T = entry.decode()?;
     let meta = metadata(&mut object);
     complete(entry, namespaced, &meta.name, &mut meta.namespace, &mut meta.uid)?;
@@ -108,7 +122,7 @@ fn own<T: DeserializeOwned>(
     entry: &Entry<'_>,
     metadata: fn(&mut T) -> &mut ObjectMeta,
     namespaced: bool,
-) -> Result<T, Failure> {
+) -> Result<T, Fault> {
     let mut object: T = entry.decode()?;
     let meta = metadata(&mut object);
     complete(entry, namespaced, &meta.name, &mut meta.namespace, &mut meta.uid)?;
@@ -121,12 +135,9 @@ fn complete(
     name: &str,
     namespace: &mut String,
     uid: &mut String,
-) -> Result<(), Failure> {
+) -> Result<(), Fault> {
     if name.is_empty() {
-        return Err(Failure::new(format!(
-            "{}: metadata.name: required",
-            entry.title()
-        )));
+        return Err(Fault::new(format!("{}: metadata.name: required", entry.title())));
     }
     if namespaced && namespace.is_empty() {
         *namespace = DEFAULT_NAMESPACE.to_owned();

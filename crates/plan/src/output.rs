@@ -1,7 +1,7 @@
 //! A plan for programs: JSON, and the same data as YAML.
 
-use super::outcome::{ConditionOutcome, Outcome};
-use crate::failure::Failure;
+use crate::fault::Fault;
+use crate::outcome::{ConditionOutcome, Outcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use volcano_engine::config::catalog;
@@ -73,14 +73,14 @@ fn rounded(ms: f64) -> f64 {
 }
 
 /// The plan as JSON, ending with a line break.
-pub fn json(outcome: &Outcome, timing: Option<Timing>) -> Result<String, Failure> {
+pub fn json(outcome: &Outcome, timing: Option<Timing>) -> Result<String, Fault> {
     let text = serde_json::to_string_pretty(&plan(outcome, timing));
     text.map(|text| text + "\n")
-        .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))
+        .map_err(|error| Fault::new(format!("cannot write JSON: {error}")))
 }
 
 /// The plan as YAML.
-pub fn yaml(outcome: &Outcome, timing: Option<Timing>) -> Result<String, Failure> {
+pub fn yaml(outcome: &Outcome, timing: Option<Timing>) -> Result<String, Fault> {
     serde_saphyr::to_string(&plan(outcome, timing))
-        .map_err(|error| Failure::new(format!("cannot write YAML: {error}")))
+        .map_err(|error| Fault::new(format!("cannot write YAML: {error}")))
 }

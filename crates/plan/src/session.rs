@@ -1,10 +1,9 @@
 //! Runs the engine over the objects of a plan and writes down what it decided. The only part that knows the engine.
 
-use super::cluster::Cluster;
-use super::outcome::{ConditionOutcome, CycleOutcome, Eviction, GroupOutcome, Outcome};
-use crate::failure::Failure;
+use crate::cluster::Cluster;
+use crate::fault::Fault;
+use crate::outcome::{ConditionOutcome, CycleOutcome, Eviction, GroupOutcome, Outcome};
 use std::collections::BTreeMap;
-use std::time::Instant;
 use volcano_api::core::{Pod, PodPhase};
 use volcano_api::time::{GoDuration, Time};
 use volcano_engine::config::{SchedulerConf, catalog};
@@ -34,10 +33,10 @@ pub struct Setup {
 }
 
 /// Reads a scheduler configuration; `name` is what messages call it.
-pub fn configuration(name: &str, text: &str) -> Result<SchedulerConf, Failure> {
+pub fn configuration(name: &str, text: &str) -> Result<SchedulerConf, Fault> {
     SchedulerConf::parse(text, catalog::PLANNED_PLUGINS, catalog::ACTIONS).map_err(|errors| {
         let lines: Vec<_> = errors.iter().map(|error| format!("{name}: {error}")).collect();
-        Failure::new(lines.join("\n       "))
+        Fault::new(lines.join("\n       "))
     })
 }
 
@@ -93,8 +92,8 @@ impl Session {
         session
     }
 
-    /// Runs the cycles.
-    pub fn run(mut self) -> Outcome {
+    /// Runs the cycles. `clock` tells milliseconds since some moment, for the times in the outcome.
+    pub fn run(mut self, clock: &mut dyn FnMut() -> f64) -> Outcome {
         let mut outcome = Outcome::default();
         let m = self.engine.model();
         for job in m.jobs_by_name() {
@@ -108,7 +107,7 @@ impl Session {
         }
         let mut now = self.setup.now;
         for number in 1..=self.setup.cycles {
-            let cycle = self.timed_cycle(now, &mut outcome.steps);
+            let cycle = self.timed_cycle(now, &mut outcome.steps, clock);
             let happened = self.record(&cycle, &mut outcome);
             if number < self.setup.cycles {
                 self.carry_out(&happened, now);
@@ -119,12 +118,17 @@ impl Session {
         outcome
     }
 
-    fn timed_cycle(&mut self, now: Time, steps: &mut Vec<(String, f64)>) -> Cycle {
-        let mut last = Instant::now();
+    fn timed_cycle(
+        &mut self,
+        now: Time,
+        steps: &mut Vec<(String, f64)>,
+        clock: &mut dyn FnMut() -> f64,
+    ) -> Cycle {
+        let mut last = clock();
         self.engine.cycle(now, &mut |step| {
             let Some(step) = step.name() else { return };
-            let took_ms = last.elapsed().as_secs_f64() * 1000.0;
-            last = Instant::now();
+            let now_ms = clock();
+            let took_ms = now_ms - std::mem::replace(&mut last, now_ms);
             match steps.iter_mut().find(|(name, _)| name == step) {
                 Some((_, total_ms)) => *total_ms += took_ms,
                 None => steps.push((step.to_owned(), took_ms)),

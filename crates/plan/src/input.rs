@@ -1,7 +1,7 @@
 //! From documents to single objects: lists are taken apart, and each object knows its kind, name and place.
 
-use super::source::{Document, Source};
-use crate::failure::Failure;
+use crate::fault::Fault;
+use crate::source::{Document, Source};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -106,8 +106,8 @@ struct Items<'a> {
 /// Calls `take` for every object of a source, and returns the settings that it may come with.
 pub fn read(
     source: &Source,
-    take: &mut dyn FnMut(Entry<'_>) -> Result<(), Failure>,
-) -> Result<Settings, Failure> {
+    take: &mut dyn FnMut(Entry<'_>) -> Result<(), Fault>,
+) -> Result<Settings, Fault> {
     let mut settings = Settings::default();
     for Document { number, json } in source.documents()? {
         let place = format!("{}: document {number}", source.name);
@@ -127,7 +127,7 @@ fn bundle<'a>(
     place: &str,
     json: &'a str,
     settings: &mut Settings,
-) -> Result<Option<Vec<&'a RawValue>>, Failure> {
+) -> Result<Option<Vec<&'a RawValue>>, Fault> {
     if json.starts_with('[') {
         return decode_at(place, json).map(Some);
     }
@@ -137,7 +137,7 @@ fn bundle<'a>(
     }
     let snapshot: Snapshot = decode_at(place, json)?;
     let objects = snapshot.objects.ok_or_else(|| {
-        Failure::new(format!(
+        Fault::new(format!(
             "{place}: no kind and apiVersion: this is not a Kubernetes object"
         ))
         .hint("expected objects, a List, or {\"conf\": …, \"objects\": […]}; a Job goes in with --submit")
@@ -160,8 +160,8 @@ fn each(
     json: &str,
     inherited: Option<(&str, &str)>,
     depth: usize,
-    take: &mut dyn FnMut(Entry<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    take: &mut dyn FnMut(Entry<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let head: Head = decode_at(place, json)?;
     let api_version = head
         .api_version
@@ -170,11 +170,11 @@ fn each(
     let kind = head.kind.as_deref().or(inherited.map(|(_, kind)| kind));
     let (Some(api_version), Some(kind)) = (api_version, kind) else {
         let missing = if kind.is_none() { "kind" } else { "apiVersion" };
-        return Err(Failure::new(format!("{place}: {missing}: required")));
+        return Err(Fault::new(format!("{place}: {missing}: required")));
     };
     if let Some(item_kind) = kind.strip_suffix("List") {
         if depth == MAX_LIST_DEPTH {
-            return Err(Failure::new(format!(
+            return Err(Fault::new(format!(
                 "{place}: lists in lists, more than {MAX_LIST_DEPTH} deep"
             )));
         }
@@ -224,13 +224,13 @@ impl Entry<'_> {
     }
 
     /// The object in its type. An error names the field.
-    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_str(self.json).map_err(|error| locate::<T>(&self.title(), self.json, &error))
     }
 }
 
 /// Decodes a whole document. An error names the field.
-pub fn decode_at<'a, T: Deserialize<'a>>(place: &str, json: &'a str) -> Result<T, Failure> {
+pub fn decode_at<'a, T: Deserialize<'a>>(place: &str, json: &'a str) -> Result<T, Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -240,23 +240,23 @@ pub fn decode_at<'a, T: Deserialize<'a>>(place: &str, json: &'a str) -> Result<T
         } else {
             format!("{path}: ")
         };
-        Failure::new(format!("{place}: {path}{cause}"))
+        Fault::new(format!("{place}: {path}{cause}"))
     })
 }
 
 /// Decodes again, slowly, to find the field that is wrong: the fast way knows only a byte.
-fn locate<T: DeserializeOwned>(title: &str, json: &str, error: &serde_json::Error) -> Failure {
+fn locate<T: DeserializeOwned>(title: &str, json: &str, error: &serde_json::Error) -> Fault {
     let value = match serde_json::from_str::<Value>(json) {
         Ok(value) => value,
-        Err(error) => return Failure::new(format!("{title}: {error}")),
+        Err(error) => return Fault::new(format!("{title}: {error}")),
     };
     decode_value::<T>(title, "", value)
         .err()
-        .unwrap_or_else(|| Failure::new(format!("{title}: {}", without_position(error))))
+        .unwrap_or_else(|| Fault::new(format!("{title}: {}", without_position(error))))
 }
 
 /// Decodes a part of an object; `prefix` is the way to it. An error names the field.
-pub fn decode_value<T: DeserializeOwned>(title: &str, prefix: &str, value: Value) -> Result<T, Failure> {
+pub fn decode_value<T: DeserializeOwned>(title: &str, prefix: &str, value: Value) -> Result<T, Fault> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = match error.path().to_string() {
             path if path == "." => prefix.to_owned(),
@@ -265,9 +265,9 @@ pub fn decode_value<T: DeserializeOwned>(title: &str, prefix: &str, value: Value
         };
         let cause = error.into_inner();
         if path.is_empty() {
-            Failure::new(format!("{title}: {cause}"))
+            Fault::new(format!("{title}: {cause}"))
         } else {
-            Failure::new(format!("{title}: {path}: {cause}"))
+            Fault::new(format!("{title}: {path}: {cause}"))
         }
     })
 }
@@ -294,7 +294,7 @@ mod tests {
         });
         settings
             .map(|settings| (titles, settings))
-            .map_err(|failure| failure.to_string())
+            .map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -400,8 +400,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        let expected =
-            "error: c.yaml: document 1 (Pod default/p1): spec.containers[0].resources.requests.cpu: ";
+        let expected = "c.yaml: document 1 (Pod default/p1): spec.containers[0].resources.requests.cpu: ";
         assert!(error.starts_with(expected), "{error}");
         assert!(!error.contains("line"), "{error}");
     }

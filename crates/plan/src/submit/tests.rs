@@ -18,7 +18,7 @@ fn expand(cluster: &mut Cluster, job: &str) -> Result<Submitted, String> {
         submitted = Some(add(cluster, &entry.title(), job, "volcano", NOW)?);
         Ok(())
     })
-    .map_err(|failure| failure.to_string())?;
+    .map_err(|fault| fault.to_string())?;
     Ok(submitted.unwrap())
 }
 
@@ -253,7 +253,7 @@ fn volumes_become_claims_of_every_pod() {
     let job = "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: j}, spec: {\
                volumes: [{mountPath: /d, volumeClaimName: data}, {mountPath: /e, volumeClaimName: data}, \
                {mountPath: /f, volumeClaim: {storageClassName: fast}}], \
-               tasks: [{name: a, replicas: 1, template: {spec: {containers: [{}]}}}]}}";
+               tasks: [{name: a, replicas: 2, template: {spec: {containers: [{}]}}}]}}";
     expand(&mut cluster, job).unwrap();
     let pod = cluster.pods().next().unwrap();
     let claims: Vec<_> = pod
@@ -262,8 +262,37 @@ fn volumes_become_claims_of_every_pod() {
         .iter()
         .map(|v| v.persistent_volume_claim.as_ref().unwrap().claim_name.as_str())
         .collect();
-    assert_eq!(claims, ["data", "j-pvc-000000000002"]);
-    assert!(cluster.has(Kind::Claim, "default", "j-pvc-000000000002"));
+    let made = claims[1];
+    assert_eq!(claims[0], "data");
+    let controller: Job =
+        serde_json::from_value(serde_json::json!({"metadata": {"name": "j", "uid": "default-j"},
+            "spec": {"volumes": [{"mountPath": "/d", "volumeClaimName": "data"},
+                {"mountPath": "/e", "volumeClaimName": "data"}, {"mountPath": "/f", "volumeClaim": {}}]}}))
+        .unwrap();
+    assert_eq!(
+        made,
+        reconcile::claims_of(&controller)[2],
+        "the name that the controller gives"
+    );
+    assert!(cluster.has(Kind::Claim, "default", made));
+    let mounted: Vec<_> = cluster
+        .pods()
+        .map(|pod| {
+            pod.spec
+                .volumes
+                .iter()
+                .map(|v| v.name.clone())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    for (at, names) in mounted.iter().enumerate() {
+        let own = reconcile::mounts(&controller, &format!("j-a-{at}"));
+        let own: Vec<_> = own
+            .iter()
+            .map(|(volume, _)| volume["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(*names, own, "each pod has names of its own");
+    }
 }
 
 #[test]

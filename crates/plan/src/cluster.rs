@@ -3,12 +3,12 @@
 //! People write less than an API server stores: a pod without a priority, a node without `allocatable`, no
 //! queues at all. What is filled in here is what a cluster would have filled in, no more.
 
-use super::input::{self, Entry, Settings};
-use super::objects::{self, Taken};
-use super::source::Source;
-use crate::failure::Failure;
+use crate::fault::Fault;
+use crate::input::{self, Entry, Settings};
+use crate::objects::{self, Taken};
+use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use volcano_api::batch::Job;
 use volcano_api::core::{Container, Pod, PriorityClass};
 use volcano_api::meta::Resource as _;
 use volcano_api::names::{annotations, critical, queues};
@@ -29,6 +29,8 @@ const DEFAULT_PRIORITY: i32 = 0;
 pub struct Cluster {
     /// The objects, each kind after those that it refers to.
     pub objects: Vec<Delta>,
+    /// Jobs, if they were asked for.
+    pub jobs: Vec<Job>,
     /// What came with them about how they are to be planned.
     pub settings: Settings,
     /// What the user should know about the input.
@@ -42,25 +44,8 @@ pub struct Priorities {
 }
 
 impl Cluster {
-    /// Reads all files.
-    pub fn read(paths: &[PathBuf]) -> Result<Self, Failure> {
-        let mut cluster = Cluster::default();
-        let mut collector = Collector::default();
-        for path in super::source::expand(paths)? {
-            let source = Source::open(&path)?;
-            let settings = input::read(&source, &mut |entry| collector.take(&entry, true))?;
-            cluster.settings.merge(settings);
-        }
-        if collector.seen == 0 {
-            return Err(Failure::new("no objects in the input")
-                .hint("a plan needs nodes, pods, PodGroups and queues: kubectl get nodes,pods,podgroups,queues -A -o json | volcano plan -f -"));
-        }
-        cluster.take(collector);
-        Ok(cluster)
-    }
-
     /// Objects exactly as a source has them, for cases.
-    pub fn exactly(source: &Source) -> Result<Self, Failure> {
+    pub fn exactly(source: &Source) -> Result<Self, Fault> {
         let mut cluster = Cluster::default();
         let mut collector = Collector::default();
         cluster.settings = input::read(source, &mut |entry| collector.take(&entry, false))?;
@@ -71,6 +56,7 @@ impl Cluster {
     fn take(&mut self, collector: Collector) {
         self.notes.extend(collector.notes());
         self.objects = collector.objects;
+        self.jobs = collector.jobs.unwrap_or_default().into_values().collect();
         self.sort();
     }
 
@@ -192,10 +178,56 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// Takes in sources, one after the other; an object that comes twice replaces the first.
+#[derive(Default)]
+pub struct Reader {
+    collector: Collector,
+    settings: Settings,
+}
+
+impl Reader {
+    /// Keeps Jobs as well, for explaining them; a plan looks at their PodGroups and pods alone.
+    #[must_use]
+    pub fn with_jobs() -> Self {
+        let mut reader = Reader::default();
+        reader.collector.jobs = Some(BTreeMap::new());
+        reader
+    }
+
+    /// Takes the objects of a source in.
+    ///
+    /// # Errors
+    /// When it holds something that is not an object, or an object that cannot be read.
+    pub fn add(&mut self, source: &Source) -> Result<(), Fault> {
+        let collector = &mut self.collector;
+        let settings = input::read(source, &mut |entry| collector.take(&entry, true))?;
+        self.settings.merge(settings);
+        Ok(())
+    }
+
+    /// The cluster, if there was any object at all.
+    ///
+    /// # Errors
+    /// When there was none.
+    pub fn finish(self) -> Result<Cluster, Fault> {
+        if self.collector.seen == 0 {
+            return Err(Fault::new("no objects in the input")
+                .hint("a plan needs nodes, pods, PodGroups and queues: kubectl get nodes,pods,podgroups,queues -A -o json | volcano plan -f -"));
+        }
+        let mut cluster = Cluster {
+            settings: self.settings,
+            ..Cluster::default()
+        };
+        cluster.take(self.collector);
+        Ok(cluster)
+    }
+}
+
 /// What is read, before it is put in order.
 #[derive(Default)]
 struct Collector {
     objects: Vec<Delta>,
+    jobs: Option<BTreeMap<String, Job>>,
     known: BTreeSet<(Kind, String, String)>,
     replaced: Vec<String>,
     skipped: BTreeMap<(String, &'static str), usize>,
@@ -203,8 +235,15 @@ struct Collector {
 }
 
 impl Collector {
-    fn take(&mut self, entry: &Entry<'_>, watch_repeats: bool) -> Result<(), Failure> {
+    fn take(&mut self, entry: &Entry<'_>, watch_repeats: bool) -> Result<(), Fault> {
         self.seen += 1;
+        if let Some(jobs) = &mut self.jobs
+            && objects::is_job(entry)
+        {
+            let job = objects::job(entry)?;
+            jobs.insert(job.metadata.key(), job);
+            return Ok(());
+        }
         let object = match objects::take(entry)? {
             Taken::Object(object) => object,
             Taken::Skipped(why) => {

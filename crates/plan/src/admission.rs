@@ -1,6 +1,6 @@
 //! What the admission webhook makes of a new Job: its defaults, and why it would refuse it.
 
-use super::cluster::Cluster;
+use crate::cluster::Cluster;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use volcano_admission::{Lookups, Options, Patch, review};
@@ -93,7 +93,7 @@ impl Lookups for Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::source::Source;
+    use crate::source::Source;
 
     fn admitted(spec: Value, cluster: &Cluster) -> Result<Job, String> {
         let job: Job = serde_json::from_value(json!({"metadata": {"name": "j"}, "spec": spec})).unwrap();
