@@ -2,13 +2,13 @@
 //! lives.
 
 use super::flags::{ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, strangers};
-use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::process::ExitCode;
 use std::time::Duration;
 use volcano_api::names::{CONTROLLER_MANAGER, SCHEDULER};
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_runtime::controllers;
 use volcano_runtime::controllers::options::Options;
 use volcano_runtime::controllers::selection::{DEFAULT, Selection};

@@ -3,7 +3,6 @@
 use super::flags::{
     ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, non_empty_path, rate, strangers,
 };
-use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
 use crate::failure::Failure;
 use clap::ArgAction::Set;
@@ -11,6 +10,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 use volcano_api::names::{SCHEDULER, queues};
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_engine::model::features::{Features, Sharding, ShardingMode};
 use volcano_runtime::gates;
 use volcano_runtime::logging::{self, Unused};
