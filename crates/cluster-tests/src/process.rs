@@ -44,6 +44,11 @@ fn build() -> anyhow::Result<PathBuf> {
     Ok(folder.join("volcano"))
 }
 
+/// `volcano`, to be started with arguments of the test's own.
+pub fn binary() -> &'static Path {
+    &BINARY
+}
+
 /// Runs `volcano` with arguments to its end, and returns what it prints.
 ///
 /// # Errors

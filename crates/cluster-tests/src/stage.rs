@@ -19,8 +19,10 @@ const LEFT_BEHIND: &[&str] = &[
     "/apis/coordination.k8s.io/v1/namespaces/default/leases",
 ];
 /// Kinds whose objects make pods, or have others make them.
-const MAKERS: [(&str, &str); 5] = [
+const MAKERS: [(&str, &str); 7] = [
     ("bus.volcano.sh/v1alpha1", "commands"),
+    ("flow.volcano.sh/v1alpha1", "jobflows"),
+    ("flow.volcano.sh/v1alpha1", "jobtemplates"),
     ("batch.volcano.sh/v1alpha1", "jobs"),
     ("apps/v1", "deployments"),
     ("apps/v1", "replicasets"),

@@ -5,6 +5,7 @@
 mod format;
 mod frames;
 mod limit;
+mod page;
 
 use crate::fence::Fence;
 use bytes::Bytes;
@@ -18,11 +19,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use volcano_api::names::Kind;
 use volcano_api::protobuf::{self, Tables};
 
 pub use format::{DecodeError, Encoded, Format};
 pub use frames::Frames;
 pub use limit::Tokens;
+pub use page::{Page, PageMeta};
 
 /// An answer that is larger is refused. A page of 500 pods of the largest size that etcd stores stays below it.
 const LARGEST_ANSWER: usize = 1 << 30;
@@ -90,17 +93,37 @@ impl Resource {
     }
 }
 
+impl From<Kind> for Resource {
+    fn from(kind: Kind) -> Self {
+        Resource::new(kind.group, kind.version, kind.plural)
+    }
+}
+
 /// Which API server, as whom, and how fast.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Address, instead of the kubeconfig's.
     pub master: Option<String>,
-    /// Path of the kubeconfig; without one the pod's own service account, then the user's default file.
+    /// Path of the kubeconfig; without one, where [`Search`] says.
     pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig, instead of its current one.
+    pub context: Option<String>,
+    /// Where to look without a path.
+    pub search: Search,
     /// Calls per second over a longer time; 0 or less for no limit.
     pub qps: f64,
     /// Calls at once after a quiet time.
     pub burst: u32,
+}
+
+/// Where settings are looked for when no kubeconfig is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Search {
+    /// A program of the cluster: the pod's own service account, then the user's files.
+    #[default]
+    PodFirst,
+    /// A user's tool: the files of `KUBECONFIG`, merged, or `~/.kube/config`, then the pod's service account.
+    UserFirst,
 }
 
 /// Why there is no connection: a mistake in the settings. An API server that does not answer is not one.
@@ -396,6 +419,10 @@ impl Client {
     /// See [`CallError`].
     pub async fn stream(&self, path: &str, tables: Option<Tables>) -> Result<Frames, CallError> {
         let request = request(Method::GET, path, Format::accept(tables), None, Vec::new())?;
+        self.open(request, tables).await
+    }
+
+    async fn open(&self, request: Request<Body>, tables: Option<Tables>) -> Result<Frames, CallError> {
         let answer = tokio::time::timeout(LIST_TIMEOUT, self.kube.send(request))
             .await
             .map_err(|_| CallError::NoAnswer("timed out".to_owned()))?
@@ -405,6 +432,15 @@ impl Client {
             return Ok(Frames::new(format, answer.into_body()));
         }
         Err(refused(answer, tables, LIST_TIMEOUT).await)
+    }
+
+    /// Opens a text that goes on until the server ends it, line by line: the log of a container. Outside the rate limit.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn text(&self, path: &str) -> Result<Frames, CallError> {
+        let request = request(Method::GET, path, format::TEXT, None, Vec::new())?;
+        self.open(request, None).await
     }
 
     async fn call(
@@ -444,26 +480,70 @@ impl Client {
 
 async fn configuration(options: &Options) -> Result<kube::Config, ConnectError> {
     if let Some(path) = &options.kubeconfig {
-        let wrong = |problem: String| ConnectError::Kubeconfig {
-            path: path.display().to_string(),
-            problem,
-        };
-        let file = Kubeconfig::read_from(path).map_err(|error| wrong(chain(&error)))?;
-        return kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-            .await
-            .map_err(|error| wrong(chain(&error)));
+        return from_files(std::slice::from_ref(path), options).await;
     }
-    match kube::Config::incluster() {
-        Ok(config) => Ok(config),
-        Err(_) if options.master.is_some() => {
-            // As with client-go: an address alone is enough, without credentials.
-            let master = options.master.as_deref().unwrap_or_default();
-            Ok(kube::Config::new(address(master)?))
-        }
-        Err(_) => kube::Config::from_kubeconfig(&KubeConfigOptions::default())
-            .await
-            .map_err(|error| ConnectError::Nowhere(chain(&error))),
+    let files = user_files();
+    // A context is one of the user's; a pod has none.
+    if !files.is_empty() && (options.search == Search::UserFirst || options.context.is_some()) {
+        return from_files(&files, options).await;
     }
+    match (kube::Config::incluster(), &options.master) {
+        (Ok(config), _) => Ok(config),
+        // As with client-go: an address alone is enough, without credentials.
+        (Err(_), Some(master)) => Ok(kube::Config::new(address(master)?)),
+        (Err(_), None) if !files.is_empty() => from_files(&files, options).await,
+        (Err(error), None) => Err(ConnectError::Nowhere(chain(&error))),
+    }
+}
+
+/// The user's kubeconfig files that are there: those of `KUBECONFIG`, or the one at home. As with client-go, files of the
+/// list that are missing do not count.
+fn user_files() -> Vec<PathBuf> {
+    let listed = std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty());
+    let paths: Vec<PathBuf> = match listed {
+        Some(list) => std::env::split_paths(&list).collect(),
+        None => std::env::home_dir()
+            .map(|home| home.join(".kube").join("config"))
+            .into_iter()
+            .collect(),
+    };
+    paths.into_iter().filter(|path| path.exists()).collect()
+}
+
+/// The contexts that a user can choose from, by the kubeconfig that the options name or the user's own files. What cannot
+/// be read has none.
+pub fn contexts(options: &Options) -> Vec<String> {
+    let files = match &options.kubeconfig {
+        Some(path) => vec![path.clone()],
+        None => user_files(),
+    };
+    let read = files.iter().filter_map(|path| Kubeconfig::read_from(path).ok());
+    read.flat_map(|file| file.contexts)
+        .map(|context| context.name)
+        .collect()
+}
+
+/// The settings of files that are merged: the first that says something counts.
+async fn from_files(paths: &[PathBuf], options: &Options) -> Result<kube::Config, ConnectError> {
+    let wrong = |path: &dyn std::fmt::Display, error: &dyn std::error::Error| ConnectError::Kubeconfig {
+        path: path.to_string(),
+        problem: chain(error),
+    };
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        let file = Kubeconfig::read_from(path).map_err(|error| wrong(&path.display(), &error))?;
+        merged = merged
+            .merge(file)
+            .map_err(|error| wrong(&path.display(), &error))?;
+    }
+    let wanted = KubeConfigOptions {
+        context: options.context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    kube::Config::from_custom_kubeconfig(merged, &wanted)
+        .await
+        .map_err(|error| wrong(&names.join(":"), &error))
 }
 
 fn address(given: &str) -> Result<Uri, ConnectError> {
@@ -604,8 +684,7 @@ mod tests {
         let options = |master: Option<&str>, kubeconfig: Option<&str>| Options {
             master: master.map(str::to_owned),
             kubeconfig: kubeconfig.map(PathBuf::from),
-            qps: 1.0,
-            burst: 1,
+            ..Options::default()
         };
         let told = |result: Result<Client, ConnectError>| result.err().unwrap().to_string();
         let missing = told(Client::connect(&options(None, Some("/nowhere/config"))).await);
@@ -618,9 +697,7 @@ mod tests {
     async fn a_server_that_is_not_there_is_no_answer() {
         let options = Options {
             master: Some("http://127.0.0.1:1".to_owned()),
-            kubeconfig: None,
-            qps: 0.0,
-            burst: 0,
+            ..Options::default()
         };
         let client = Client::connect(&options).await.unwrap();
         let error = client.get::<serde_json::Value>("/version").await.unwrap_err();

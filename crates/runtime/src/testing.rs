@@ -48,9 +48,7 @@ impl Server {
         tokio::spawn(async move { axum::serve(listener, app).await });
         let options = Options {
             master: Some(format!("http://{address}")),
-            kubeconfig: None,
-            qps: 0.0,
-            burst: 0,
+            ..Options::default()
         };
         Client::connect(&options).await.unwrap()
     }

@@ -9,16 +9,15 @@
 //! Nothing is kept here but the last version: objects are decoded into slim types and handed on. A list after the
 //! first one ends with the names that it had, so that whoever keeps the state can tell what went away meanwhile.
 
-mod event;
+pub mod event;
 mod family;
 pub mod kinds;
 
 use crate::backoff::Backoff;
-use crate::client::{CallError, Client, DecodeError, Encoded, Frames};
+use crate::client::{CallError, Client, DecodeError, Encoded, Frames, Page};
 use crate::metrics::Process;
 use event::{Change, Only};
 use rustc_hash::FxHashSet;
-use serde::Deserialize;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -104,23 +103,6 @@ struct Watch<F: Family, T> {
     /// The last trouble that was told, and when.
     told: Option<(String, std::time::Instant)>,
     object: std::marker::PhantomData<T>,
-}
-
-/// A list as the API server sends it.
-#[derive(Deserialize)]
-#[serde(bound = "T: serde::de::DeserializeOwned")]
-struct Page<T> {
-    #[serde(default)]
-    metadata: PageMeta,
-    #[serde(default = "Vec::new", deserialize_with = "volcano_api::core::null_default")]
-    items: Vec<T>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct PageMeta {
-    resource_version: String,
-    r#continue: String,
 }
 
 impl<F: Family, T: Object<F>> Watch<F, T> {

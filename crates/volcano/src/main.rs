@@ -2,20 +2,24 @@
 //!
 //! ```text
 //! argv[0] names a subcommand (vc-scheduler) ─┐
-//! volcano SUBCOMMAND ────────────────────────┴─> commands/<subcommand>.rs -> exit code
+//! volcano SUBCOMMAND ────────────────────────┼─> commands/<subcommand>.rs -> exit code
+//! argv[0] or SUBCOMMAND is a tool (vcctl) ───┴─> volcano-cli -> exit code
 //! ```
 //!
-//! Exit codes: 0 done, 1 an answer that says no (a failed case), 2 wrong usage or input.
+//! Exit codes: 0 done, 1 an answer that says no (a failed case), 2 wrong usage or input. Those of the tools are in
+//! `volcano-cli`.
 
 mod commands;
 mod failure;
 mod manifests;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use volcano_cli::Tool;
+use volcano_cli::go_flags::{Dashes, normalise};
 
 /// Loading a cluster makes millions of small objects, and a cycle makes and drops thousands.
 #[global_allocator]
@@ -44,6 +48,7 @@ enum Command {
     /// Print the CustomResourceDefinitions, for `kubectl apply -f -` and for charts
     Crds(commands::crds::CrdsArgs),
     GenAdmissionSecret(commands::gen_admission_secret::GenAdmissionSecretArgs),
+    Man(commands::man::ManArgs),
 }
 
 /// Names that the binary may be linked under, with the subcommand that each stands for.
@@ -60,8 +65,16 @@ const LINKS: &[(&str, &str)] = &[
 const GO_STYLE: &[&str] = &["scheduler", "controller-manager", "webhook-manager"];
 
 fn main() -> ExitCode {
-    let arguments = with_subcommand(std::env::args_os().collect());
-    let volcano = Volcano::parse_from(in_clap_style(arguments));
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if program(&arguments) == Some(volcano_cli::KUBECTL_COMPLETE) {
+        return volcano_cli::complete_for_kubectl(&arguments[1..]);
+    }
+    if let Some((tool, shown, words)) = tool(&arguments) {
+        return tool.run(&shown, words);
+    }
+    let arguments = in_clap_style(with_subcommand(arguments));
+    let matches = command().get_matches_from(arguments);
+    let volcano = Volcano::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match volcano.command {
         Command::Scheduler(args) => commands::scheduler::run(&args),
         Command::ControllerManager(args) => commands::controller_manager::run(&args),
@@ -69,6 +82,7 @@ fn main() -> ExitCode {
         Command::Manifests(args) => commands::manifests::run(&args),
         Command::GenAdmissionSecret(args) => commands::gen_admission_secret::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
+        Command::Man(args) => commands::man::run(&args, command()),
         Command::Crds(args) => commands::crds::run(&args)
             .map(|()| ExitCode::SUCCESS)
             .map_err(|error| Failure::new(format!("{error:#}"))),
@@ -79,12 +93,39 @@ fn main() -> ExitCode {
     })
 }
 
+/// Everything that the binary does: its own subcommands, and the tools. Those read their flags themselves; here they are
+/// for the help and the manual.
+fn command() -> clap::Command {
+    Volcano::command().subcommands(Tool::ALL.map(Tool::command))
+}
+
+/// The name that the program was started by.
+fn program(arguments: &[OsString]) -> Option<&str> {
+    Path::new(arguments.first()?).file_stem()?.to_str()
+}
+
+/// The tool that was asked for by the program's name or by the first word, how users call it, and its arguments.
+fn tool(arguments: &[OsString]) -> Option<(Tool, String, Vec<OsString>)> {
+    let name = program(arguments)?;
+    if let Some(tool) = Tool::named(name) {
+        // kubectl finds `kubectl-vc` for `kubectl vc`.
+        return Some((
+            tool,
+            name.replace("kubectl-", "kubectl "),
+            arguments[1..].to_vec(),
+        ));
+    }
+    if LINKS.iter().any(|(link, _)| *link == name) {
+        return None;
+    }
+    let word = arguments.get(1)?.to_str()?;
+    let tool = Tool::named(word)?;
+    Some((tool, format!("{name} {word}"), arguments[2..].to_vec()))
+}
+
 /// The arguments with the subcommand that the program's own name stands for.
 fn with_subcommand(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let name = arguments
-        .first()
-        .and_then(|program| Path::new(program).file_stem())
-        .and_then(|name| name.to_str());
+    let name = program(&arguments);
     let subcommand = name.and_then(|name| LINKS.iter().find(|(link, _)| *link == name));
     if let Some((_, subcommand)) = subcommand {
         arguments.insert(1, (*subcommand).into());
@@ -101,7 +142,7 @@ fn in_clap_style(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let volcano = Volcano::command();
     if let Some(command) = volcano.find_subcommand(name) {
         let rest = arguments.split_off(2);
-        arguments.extend(commands::go_flags::normalise(command, rest));
+        arguments.extend(normalise(command, Dashes::Any, rest));
     }
     arguments
 }
@@ -112,7 +153,30 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        <Volcano as clap::CommandFactory>::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn a_tool_is_found_by_the_name_of_the_program_or_by_the_first_word() {
+        let found = |list: &[&str]| {
+            let arguments: Vec<_> = list.iter().map(OsString::from).collect();
+            tool(&arguments).map(|(tool, shown, words)| (tool, shown, words.len()))
+        };
+        assert_eq!(
+            found(&["/bin/vcctl", "job"]),
+            Some((Tool::Vcctl, "vcctl".to_owned(), 1))
+        );
+        assert_eq!(
+            found(&["kubectl-vc"]),
+            Some((Tool::Vcctl, "kubectl vc".to_owned(), 0))
+        );
+        assert_eq!(
+            found(&["volcano", "vjobs", "-n", "x"]),
+            Some((Tool::Vjobs, "volcano vjobs".to_owned(), 2))
+        );
+        assert_eq!(found(&["volcano", "plan"]), None);
+        assert_eq!(found(&["vc-scheduler", "vcctl"]), None);
+        assert_eq!(found(&[]), None);
     }
 
     #[test]

@@ -331,7 +331,7 @@ mod tests {
             ("one-change", 40),
             ("preempt", 40),
             ("reclaim", 40),
-            ("explain", 40),
+            ("explain", 240),
         ] {
             let measured = find(name).unwrap().run(nodes).unwrap();
             assert!(measured["cycleMs"].as_f64().unwrap() > 0.0, "{name}");

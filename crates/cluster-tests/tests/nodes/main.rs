@@ -10,3 +10,4 @@ mod frameworks;
 mod gone;
 mod mpi;
 mod pods;
+mod vcctl;

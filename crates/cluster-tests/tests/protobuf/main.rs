@@ -55,10 +55,8 @@ async fn every_kind_reads_the_same_in_both_forms() {
     let kube = cluster.client().unwrap();
     stage::set(&kube, NAMESPACE).await;
     let client = client::Client::connect(&client::Options {
-        master: None,
         kubeconfig: Some(cluster.kubeconfig_path()),
-        qps: 0.0,
-        burst: 0,
+        ..client::Options::default()
     })
     .await
     .unwrap();

@@ -11,6 +11,8 @@ use volcano_api::protobuf::{self, Message, Tables};
 
 /// The media type of JSON.
 pub(super) const JSON: &str = "application/json";
+/// The media type of logs; what cannot be had is told in JSON.
+pub(super) const TEXT: &str = "text/plain,application/json";
 /// Protobuf rather than JSON. A server or proxy that does not have it, or not for the kind, answers in JSON.
 const EITHER: &str = "application/vnd.kubernetes.protobuf,application/json";
 
@@ -87,6 +89,11 @@ impl Encoded<'_> {
     /// Reads a status; what cannot be read is empty.
     pub(crate) fn status(self) -> Status {
         self.read(|_| protobuf::STATUS).unwrap_or_default()
+    }
+
+    /// What a status refuses, such as the last event of a watch.
+    pub fn refusal(self) -> CallError {
+        self.status().refusal(None)
     }
 
     fn read<T: DeserializeOwned>(self, table: fn(&Tables) -> Message) -> Result<T, DecodeError> {

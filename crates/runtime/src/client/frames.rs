@@ -75,6 +75,12 @@ impl Frames {
         }
     }
 
+    /// What followed the last whole event at the end: the last line of a text that does not end with one.
+    pub fn rest(&mut self) -> Bytes {
+        self.searched = 0;
+        self.buffer.split().freeze()
+    }
+
     fn line(&mut self) -> Option<Bytes> {
         let found = self.buffer[self.searched..]
             .iter()

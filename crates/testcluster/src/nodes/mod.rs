@@ -20,7 +20,7 @@ mod room;
 mod services;
 
 pub use network::Network;
-pub use prerequisites::{INSTALL, PACKAGES_VARIABLE, Packages, check, prepare};
+pub use prerequisites::{INSTALL, PACKAGES_VARIABLE, Packages, check, ensure_program, prepare};
 
 pub(crate) use cgroups::group;
 

@@ -60,6 +60,27 @@ pub fn prepare(packages: Packages) -> anyhow::Result<()> {
     check()
 }
 
+/// Whether a program of a package is there, after installing the package if that is wished.
+///
+/// # Errors
+/// When it is not; the message says what to do.
+pub fn ensure_program(program: &str, package: &str, packages: Packages) -> anyhow::Result<()> {
+    let is_there = || {
+        let paths = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+    };
+    if !is_there() && packages == Packages::Install {
+        install(&[package])?;
+    }
+    ensure!(
+        is_there(),
+        "{program} is not installed\n\
+         install it with `apt-get install -y --no-install-recommends {package}`,\n\
+         or let it be done: {PACKAGES_VARIABLE}={INSTALL}"
+    );
+    Ok(())
+}
+
 /// Whether this machine can have real nodes as it is.
 ///
 /// # Errors

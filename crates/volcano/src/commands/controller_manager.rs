@@ -2,7 +2,6 @@
 //! lives.
 
 use super::flags::{ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, strangers};
-use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
 use super::run_program;
 use crate::failure::Failure;
@@ -11,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use volcano_api::names::{CONTROLLER_MANAGER, SCHEDULER};
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_runtime::controllers;
 use volcano_runtime::controllers::options::Options;
 use volcano_runtime::controllers::selection::{DEFAULT, Selection};

@@ -2,12 +2,12 @@
 //!
 //! Defaults that differ between programs are set by the program, with `mut_arg`.
 
-use super::go_flags::{BOOL, boolean, duration};
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_runtime::client;
 use volcano_runtime::gates::FeatureGates;
 use volcano_runtime::lease;
@@ -48,6 +48,7 @@ impl ClientArgs {
             kubeconfig: non_empty_path(&self.kubeconfig),
             qps: self.kube_api_qps,
             burst: self.kube_api_burst,
+            ..client::Options::default()
         })
     }
 }

@@ -50,8 +50,7 @@ pub fn run(args: &GenAdmissionSecretArgs) -> Result<ExitCode, Failure> {
     let settings = client::Options {
         master: args.master.clone(),
         kubeconfig: args.kubeconfig.clone().map(Into::into),
-        qps: 0.0,
-        burst: 0,
+        ..client::Options::default()
     };
     runtime.block_on(async {
         let client = Client::connect(&settings)

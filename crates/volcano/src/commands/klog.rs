@@ -1,8 +1,8 @@
 //! The flags of klog, the log library of Volcano's programs.
 
-use super::go_flags::{BOOL, boolean, duration};
 use clap::ArgAction::Set;
 use std::time::Duration;
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_runtime::logging::{Settings, Unused};
 
 /// klog's flags. Logs go to standard error whatever they say.

@@ -1,6 +1,5 @@
 //! `volcano manifests`: prints everything that an installation needs, for `kubectl apply -f -`.
 
-use super::go_flags::boolean;
 use crate::failure::Failure;
 use crate::manifests::{Group, Images, Program, Values};
 use clap::ArgAction::Set;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use volcano_admission::ResourceGroups;
 use volcano_admission::webhooks::{self, ALL};
+use volcano_cli::go_flags::boolean;
 use volcano_engine::config::{SchedulerConf, catalog};
 
 /// What the chart of Volcano installs when nothing else is said.

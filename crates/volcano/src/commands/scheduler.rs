@@ -3,7 +3,6 @@
 use super::flags::{
     ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, non_empty_path, rate, strangers,
 };
-use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
 use super::run_program;
 use crate::failure::Failure;
@@ -13,6 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use volcano_api::names::{SCHEDULER, queues};
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_engine::model::features::{Features, Sharding, ShardingMode};
 use volcano_runtime::gates;
 use volcano_runtime::logging::Unused;

@@ -1,7 +1,6 @@
 //! `volcano webhook-manager`, also known as `vc-webhook-manager`: fills in and judges what users write.
 
 use super::flags::{ClientArgs, GateArgs, HealthArgs, TlsArgs, non_empty, non_empty_path, strangers};
-use super::go_flags::{BOOL, boolean, duration};
 use super::klog::KlogArgs;
 use super::run_program;
 use crate::failure::Failure;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use volcano_admission::webhooks::{self, DEFAULT_ENABLED};
 use volcano_api::names::SCHEDULER;
+use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_runtime::gates::QUEUE_ADMISSION_GATES;
 use volcano_runtime::logging::Unused;
 use volcano_runtime::serve::TlsFiles;

@@ -80,7 +80,7 @@ impl Sender {
 
     async fn create(&self, target: &Target, body: &Value) -> Result<Effect, Problem> {
         let kind = target.kind;
-        let path = resource(kind).within(&target.namespace);
+        let path = Resource::from(kind).within(&target.namespace);
         let bytes = serde_json::to_vec(body).unwrap_or_default();
         let created = match kind {
             POD => {
@@ -141,7 +141,7 @@ impl Sender {
     ) -> Result<Option<Effect>, Problem> {
         let kind = target.kind;
         let part = if status { "/status" } else { "" };
-        let path = resource(kind).object(&target.namespace, &target.name) + part;
+        let path = Resource::from(kind).object(&target.namespace, &target.name) + part;
         let label = format!("{}{part}", kind.plural);
         let answer = if !status && is_replaced(kind) {
             let Some(object) = self.edited(target, patch, version).await? else {
@@ -210,7 +210,7 @@ impl Sender {
         if !target.uid.is_empty() {
             options["preconditions"] = json!({"uid": target.uid});
         }
-        let path = resource(kind).object(&target.namespace, &target.name);
+        let path = Resource::from(kind).object(&target.namespace, &target.name);
         let body = serde_json::to_vec(&options).unwrap_or_default();
         let left = match self.count(kind.plural, self.client.delete(&path, body).await) {
             Ok(bytes) => serde_json::from_slice::<Value>(&bytes).ok(),
@@ -233,7 +233,7 @@ impl Sender {
     }
 
     async fn get(&self, target: &Target) -> Result<Option<Value>, CallError> {
-        let path = resource(target.kind).object(&target.namespace, &target.name);
+        let path = Resource::from(target.kind).object(&target.namespace, &target.name);
         match self.client.get::<Value>(&path).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -252,10 +252,6 @@ impl Sender {
 /// Whether the role allows to replace objects of a kind, and not to patch them.
 fn is_replaced(kind: Kind) -> bool {
     matches!(kind, JOB | CONFIG_MAP | SECRET)
-}
-
-fn resource(kind: Kind) -> Resource {
-    Resource::new(kind.group, kind.version, kind.plural)
 }
 
 fn controller(object: &Value) -> Option<&Value> {

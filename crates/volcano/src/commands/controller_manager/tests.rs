@@ -1,13 +1,13 @@
 use super::*;
-use crate::commands::go_flags;
 use clap::{Args as _, FromArgMatches as _};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use volcano_cli::go_flags::{self, Dashes};
 use volcano_runtime::controllers::selection;
 
 fn try_options(arguments: &[&str]) -> Result<Options, String> {
     let command = ControllerManagerArgs::augment_args(clap::Command::new(CONTROLLER_MANAGER));
-    let normal = go_flags::normalise(&command, arguments.iter().map(OsString::from));
+    let normal = go_flags::normalise(&command, Dashes::Any, arguments.iter().map(OsString::from));
     let with_name = std::iter::once(CONTROLLER_MANAGER.into()).chain(normal);
     let matches = command
         .try_get_matches_from(with_name)

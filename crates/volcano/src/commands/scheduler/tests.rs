@@ -1,8 +1,8 @@
 use super::*;
-use crate::commands::go_flags;
 use clap::{Args as _, FromArgMatches as _};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use volcano_cli::go_flags::{self, Dashes};
 use volcano_runtime::gates::FeatureGates;
 use volcano_runtime::lease;
 
@@ -12,7 +12,7 @@ fn command() -> clap::Command {
 
 fn try_parse(arguments: &[&str]) -> Result<SchedulerArgs, String> {
     let command = command();
-    let normal = go_flags::normalise(&command, arguments.iter().map(OsString::from));
+    let normal = go_flags::normalise(&command, Dashes::Any, arguments.iter().map(OsString::from));
     let with_name = std::iter::once("vc-scheduler".into()).chain(normal);
     let matches = command
         .try_get_matches_from(with_name)

@@ -1,6 +1,6 @@
 use super::*;
-use crate::commands::go_flags::normalise;
 use clap::{Args as _, FromArgMatches as _};
+use volcano_cli::go_flags::{Dashes, normalise};
 
 const OWN: &[&str] = &[
     "--webhook-namespace=volcano-system",
@@ -15,7 +15,7 @@ const FILES: &[&str] = &[
 fn parse(flags: &[&str]) -> WebhookManagerArgs {
     let command =
         WebhookManagerArgs::augment_args(clap::Command::new("webhook-manager").no_binary_name(true));
-    let flags = normalise(&command, flags.iter().map(OsString::from));
+    let flags = normalise(&command, Dashes::Any, flags.iter().map(OsString::from));
     let matches = command.try_get_matches_from(flags).unwrap();
     WebhookManagerArgs::from_arg_matches(&matches).unwrap()
 }

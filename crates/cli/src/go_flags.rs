@@ -1,8 +1,9 @@
 //! Command lines as Go programs take them, made into what clap takes.
 //!
-//! Charts and manifests that start Volcano's programs are written for Go's flags: `--log_dir` and `--log-dir` are
-//! the same, `-logtostderr` is `--logtostderr`, a switch takes its value only after `=`, the last of several counts,
-//! and what is no flag is ignored (the charts end every list with a literal `2>&1`).
+//! Charts, manifests and scripts that start Volcano's programs are written for Go's flags: `--log_dir` and `--log-dir`
+//! are the same, a switch takes its value only after `=`, a flag takes what follows whatever it looks like, the last of
+//! several counts, and what is no flag is ignored (the charts end every list with a literal `2>&1`). The servers take
+//! `-logtostderr` for `--logtostderr`; the tools of the command line do not, since there one dash is for letters.
 
 use clap::Command;
 use std::ffi::OsString;
@@ -13,8 +14,21 @@ use volcano_runtime::gates;
 /// Flags whose value has this name may stand alone, and take a value only after `=`.
 pub const BOOL: &str = "BOOL";
 
+/// How many dashes a long flag may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dashes {
+    /// One or two.
+    Any,
+    /// Two; after one come letters.
+    Two,
+}
+
 /// Rewrites arguments; those of the program itself are not among them.
-pub fn normalise(command: &Command, arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+pub fn normalise(
+    command: &Command,
+    dashes: Dashes,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Vec<OsString> {
     let mut rest = arguments.into_iter();
     let mut normal = Vec::new();
     while let Some(argument) = rest.next() {
@@ -23,7 +37,10 @@ pub fn normalise(command: &Command, arguments: impl IntoIterator<Item = OsString
             normal.extend(rest);
             return normal;
         }
-        let Some((flag, value)) = argument.to_str().and_then(|text| long_flag(command, text)) else {
+        let Some((flag, value)) = argument
+            .to_str()
+            .and_then(|text| long_flag(command, dashes, text))
+        else {
             normal.push(argument);
             continue;
         };
@@ -57,11 +74,11 @@ enum Value {
 }
 
 /// The flag that an argument is, if it is one of the command's long flags, and the value after `=`.
-fn long_flag<'a>(command: &Command, argument: &'a str) -> Option<(Flag, Option<&'a str>)> {
+fn long_flag<'a>(command: &Command, dashes: Dashes, argument: &'a str) -> Option<(Flag, Option<&'a str>)> {
     let name = argument.strip_prefix("--").or_else(|| {
         // One letter is a short flag.
         let name = argument.strip_prefix('-')?;
-        (name.split('=').next()?.len() > 1).then_some(name)
+        (dashes == Dashes::Any && name.split('=').next()?.len() > 1).then_some(name)
     })?;
     let (name, value) = match name.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -83,11 +100,17 @@ fn long_flag<'a>(command: &Command, argument: &'a str) -> Option<(Flag, Option<&
 }
 
 /// A truth value in Go's spelling.
+///
+/// # Errors
+/// When it is none.
 pub fn boolean(text: &str) -> Result<bool, String> {
     gates::go_bool(text).ok_or_else(|| "not a truth value such as true or false".to_owned())
 }
 
 /// A duration in Go's spelling, not a negative one.
+///
+/// # Errors
+/// When it is none.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed =
         GoDuration::parse(text).map_err(|error| format!("{error}; write one such as 1s, 500ms or 1m30s"))?;
@@ -131,8 +154,15 @@ mod tests {
         for (given, expected) in cases {
             let given = given.iter().map(OsString::from);
             let expected: Vec<_> = expected.iter().map(OsString::from).collect();
-            assert_eq!(normalise(&command(), given), expected);
+            assert_eq!(normalise(&command(), Dashes::Any, given), expected);
         }
+    }
+
+    #[test]
+    fn one_dash_is_for_letters_in_the_tools() {
+        let given = ["-log_dir=/tmp", "--log_dir", "-x", "--on"].map(OsString::from);
+        let expected = ["-log_dir=/tmp", "--log-dir=-x", "--on=true"].map(OsString::from);
+        assert_eq!(normalise(&command(), Dashes::Two, given), expected);
     }
 
     #[test]

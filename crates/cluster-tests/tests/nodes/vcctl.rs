@@ -1,0 +1,89 @@
+//! The command line with containers that really run: the wait for a Job, and its logs.
+
+use std::process::{Command, Output};
+use volcano_cluster_tests::field::{Field, cluster};
+use volcano_cluster_tests::process::binary;
+
+const JOB: &str = r#"
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: speaks}
+spec:
+  minAvailable: 3
+  schedulerName: volcano
+  tasks:
+  - replicas: 2
+    name: worker
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - {name: main, image: "busybox:1", command: [sh, -c, "sleep 2; echo one; printf two"]}
+  - replicas: 1
+    name: other
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - {name: main, image: "busybox:1", command: [sh, -c, "echo three; sleep 1; exit 0"]}
+"#;
+
+async fn vcctl(words: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command
+        .arg("vcctl")
+        .args(words)
+        .env("KUBECONFIG", cluster().kubeconfig_path());
+    tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
+}
+
+fn sorted(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_waited_for_and_its_logs_are_read() {
+    let field = Field::with_volcano().await;
+    let file = std::env::temp_dir().join(format!("{}-speaks.yaml", field.namespace));
+    std::fs::write(&file, JOB).unwrap();
+    let path = file.display().to_string();
+    let ns = field.namespace.as_str();
+    let words = ["job", "run", "-n", ns, "-f", &path, "--wait", "--timeout", "2m"];
+    let submitted = vcctl(&words);
+    // Followed from the start, before there are pods.
+    let followed = async {
+        field
+            .wait(&field.job_path("speaks"), "it is there", |_| true)
+            .await;
+        vcctl(&["job", "logs", "-n", ns, "speaks", "-f", "--task", "worker"]).await
+    };
+    let (submitted, followed) = tokio::join!(submitted, followed);
+    std::fs::remove_file(&file).unwrap();
+    let out = String::from_utf8_lossy(&submitted.stdout);
+    assert_eq!(submitted.status.code(), Some(0), "{submitted:?}");
+    assert!(out.contains("job speaks Completed after "), "{out}");
+    let worker = [
+        "[speaks-worker-0] one",
+        "[speaks-worker-0] two",
+        "[speaks-worker-1] one",
+        "[speaks-worker-1] two",
+    ];
+    assert_eq!(sorted(&followed), worker, "{followed:?}");
+    let all = vcctl(&["job", "logs", "-n", ns, "speaks"]).await;
+    assert_eq!(
+        sorted(&all),
+        [&["[speaks-other-0] three"], &worker[..]].concat(),
+        "{all:?}"
+    );
+    let one = vcctl(&["job", "logs", "-n", ns, "speaks", "-t", "other", "--tail", "1"]).await;
+    assert_eq!(
+        String::from_utf8_lossy(&one.stdout),
+        "three\n",
+        "one pod needs no name"
+    );
+}

@@ -1,0 +1,22 @@
+//! The command line against a real API server: what every command prints and exits with, to the byte where scripts read
+//! it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests stop at the first surprise, as tests do"
+)]
+
+mod completion;
+mod flows;
+mod jobs;
+mod large;
+mod live;
+mod pods;
+mod queues;
+mod screen;
+mod slurm;
+mod tmux;
+mod transcript;
+mod trouble;
+mod world;
