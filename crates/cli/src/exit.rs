@@ -20,3 +20,6 @@ pub const JOB_ABORTED: u8 = 4;
 pub const JOB_DELETED: u8 = 5;
 /// It was not over in time, as `timeout` reports it.
 pub const TIMED_OUT: u8 = 124;
+
+/// `vcctl plan`: the Job would wait.
+pub const WOULD_WAIT: u8 = 6;

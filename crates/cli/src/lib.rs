@@ -27,6 +27,7 @@ pub mod go_flags;
 mod live;
 mod output;
 mod parse;
+mod planning;
 
 use failure::Failure;
 use output::Out;

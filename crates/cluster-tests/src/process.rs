@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::marker::PhantomData;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use volcano_testcluster::ports;
@@ -49,15 +49,21 @@ pub fn binary() -> &'static Path {
     &BINARY
 }
 
+/// Runs `volcano` with arguments to its end, well or not.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn output(arguments: &[&str]) -> anyhow::Result<Output> {
+    let run = Command::new(&*BINARY).args(arguments).output();
+    run.context("starting volcano")
+}
+
 /// Runs `volcano` with arguments to its end, and returns what it prints.
 ///
 /// # Errors
 /// When it fails; the message has what it said.
 pub fn volcano(arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new(&*BINARY)
-        .args(arguments)
-        .output()
-        .context("starting volcano")?;
+    let output = output(arguments)?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),

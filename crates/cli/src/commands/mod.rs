@@ -6,6 +6,7 @@ mod flow;
 mod job;
 mod listing;
 mod orders;
+mod plan;
 mod pod;
 mod podgroup;
 mod queue;
@@ -52,6 +53,7 @@ enum VcctlCommand {
     /// PodGroups, the gangs that the scheduler places
     #[command(subcommand, disable_help_subcommand = true)]
     Podgroup(podgroup::PodGroupCommand),
+    Plan(plan::PlanArgs),
     Top(top::TopArgs),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
@@ -66,6 +68,7 @@ impl VcctlCommand {
             VcctlCommand::Jobtemplate(command) => command.run(&flow::JOB_TEMPLATE, out).await,
             VcctlCommand::Pod(command) => command.run(out).await,
             VcctlCommand::Podgroup(command) => command.run(out).await,
+            VcctlCommand::Plan(args) => plan::run(args, out).await,
             VcctlCommand::Top(args) => top::run(args).await,
             VcctlCommand::Completion(args) => completion::run(args, out),
             VcctlCommand::Version(args) => version::run(args, out),

@@ -8,6 +8,7 @@
 )]
 
 mod completion;
+mod explain;
 mod flows;
 mod jobs;
 mod large;

@@ -1,6 +1,7 @@
 //! `vcctl job`: Jobs, from their submission to their logs.
 
 pub mod delete;
+pub mod explain;
 pub mod list;
 pub mod logs;
 pub mod progress;
@@ -25,6 +26,7 @@ pub enum JobCommand {
     Resume(resume::ResumeArgs),
     Delete(delete::DeleteArgs),
     Logs(logs::LogsArgs),
+    Explain(explain::ExplainArgs),
 }
 
 impl JobCommand {
@@ -38,6 +40,7 @@ impl JobCommand {
             JobCommand::Resume(args) => resume::run(args).await,
             JobCommand::Delete(args) => delete::run(args, out).await,
             JobCommand::Logs(args) => logs::run(args, out).await,
+            JobCommand::Explain(args) => explain::run(args, out).await,
         }
     }
 }
