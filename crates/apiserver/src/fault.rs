@@ -76,7 +76,11 @@ impl Fault {
 
     /// There is no such path.
     pub fn no_resource() -> Fault {
-        let mut fault = Fault::new(404, "NotFound", "the server could not find the requested resource");
+        let mut fault = Fault::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
         fault.details = Some(json!({}));
         fault
     }
@@ -88,7 +92,11 @@ impl Fault {
 
     /// Somebody else was faster.
     pub fn conflict(about: &About<'_>, why: &str) -> Fault {
-        let message = format!("Operation cannot be fulfilled on {} {:?}: {why}", about.qualified(), about.name);
+        let message = format!(
+            "Operation cannot be fulfilled on {} {:?}: {why}",
+            about.qualified(),
+            about.name
+        );
         let details = Some(about.details().into());
         Fault {
             code: 409,
@@ -100,7 +108,8 @@ impl Fault {
 
     /// The version that a write was made against is not the current one.
     pub fn modified(about: &About<'_>) -> Fault {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Fault::conflict(about, why)
     }
 
@@ -131,7 +140,13 @@ impl Fault {
         }
         let said = match seen.as_slice() {
             [one] => (*one).clone(),
-            many => format!("[{}]", many.iter().map(|text| text.as_str()).collect::<Vec<_>>().join(", ")),
+            many => format!(
+                "[{}]",
+                many.iter()
+                    .map(|text| text.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
         };
         let mut fault = Fault::about(422, "Invalid", about, &format!("is invalid: {said}"));
         let mut details = about.details();
@@ -161,7 +176,11 @@ impl Fault {
 
     /// Something of ours failed.
     pub fn internal(message: impl fmt::Display) -> Fault {
-        Fault::new(500, "InternalError", format!("Internal error occurred: {message}"))
+        Fault::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {message}"),
+        )
     }
 
     /// As a `Status` object.

@@ -67,7 +67,9 @@ impl Plane {
         let plane = Plane { server };
         let namespaces = plane.server.registry().of_nature(Nature::Namespace).clone();
         for name in NAMESPACES {
-            plane.ensure(&namespaces, json!({"metadata": {"name": name}})).await?;
+            plane
+                .ensure(&namespaces, json!({"metadata": {"name": name}}))
+                .await?;
         }
         let definitions = plane.server.registry().of_nature(Nature::Definition).clone();
         for crd in options.crds {
@@ -77,7 +79,11 @@ impl Plane {
     }
 
     /// Creates something that has to be there.
-    async fn ensure(&self, resource: &Arc<crate::resources::Resource>, object: Value) -> Result<(), StartError> {
+    async fn ensure(
+        &self,
+        resource: &Arc<crate::resources::Resource>,
+        object: Value,
+    ) -> Result<(), StartError> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         if self.server.get(resource.table, &name).is_some() {
             return Ok(());
@@ -119,12 +125,20 @@ impl Plane {
     /// # Errors
     /// When the kubeconfig cannot be written, or when no port is free.
     pub async fn serve(&self, kubeconfig: &Path) -> Result<SocketAddr, StartError> {
-        secure::serve(&self.server, administrator(), kubeconfig).await.map_err(StartError::Serve)
+        secure::serve(&self.server, administrator(), kubeconfig)
+            .await
+            .map_err(StartError::Serve)
     }
 
     /// Answers reviews for the webhooks of a Service in this process.
     pub fn serve_webhooks(&self, namespace: &str, service: &str, handler: Arc<dyn WebhookHandler>) {
-        let mut handlers = self.server.hooks.reach.in_process.write().unwrap_or_else(PoisonError::into_inner);
+        let mut handlers = self
+            .server
+            .hooks
+            .reach
+            .in_process
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         handlers.insert((namespace.to_owned(), service.to_owned()), handler);
     }
 

@@ -46,7 +46,9 @@ struct Identity {
 pub async fn serve(server: &Arc<Server>, caller: Caller, kubeconfig: &Path) -> Result<SocketAddr, String> {
     let identity = identity().map_err(|error| format!("making a certificate: {error}"))?;
     let token = token()?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|error| error.to_string())?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     write_kubeconfig(kubeconfig, address, &identity.authority, &token)
         .map_err(|error| format!("writing {}: {error}", kubeconfig.display()))?;
@@ -115,13 +117,19 @@ struct Doorman {
 
 impl Doorman {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+        let given = request
+            .headers()
+            .get(AUTHORIZATION)
+            .map(HeaderValue::as_bytes)
+            .unwrap_or_default();
         if !same(given, self.expected.as_bytes()) {
             let fault = Fault::new(401, "Unauthorized", "Unauthorized");
             let body = Full::new(Bytes::from(fault.status().to_string())).boxed_unsync();
             let mut answer = Response::new(body);
             *answer.status_mut() = ::http::StatusCode::UNAUTHORIZED;
-            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            answer
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             return answer;
         }
         http::handle(&self.server, &self.caller, request).await
@@ -130,7 +138,12 @@ impl Doorman {
 
 /// Compares in a time that does not tell where they differ.
 fn same(given: &[u8], expected: &[u8]) -> bool {
-    given.len() == expected.len() && given.iter().zip(expected).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+    given.len() == expected.len()
+        && given
+            .iter()
+            .zip(expected)
+            .fold(0, |differs, (a, b)| differs | (a ^ b))
+            == 0
 }
 
 fn token() -> Result<String, String> {
@@ -145,14 +158,18 @@ fn token() -> Result<String, String> {
 fn identity() -> Result<Identity, rcgen::Error> {
     let authority_key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, "volcano local authority");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "volcano local authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let authority = params.self_signed(&authority_key)?;
     let issuer = Issuer::new(params, authority_key);
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
-    params.distinguished_name.push(DnType::CommonName, "volcano local API server");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "volcano local API server");
     let certificate = params.signed_by(&key, &issuer)?;
     Ok(Identity {
         authority: authority.pem(),

@@ -46,7 +46,12 @@ impl LabelSelector {
             asks.push((key.clone(), Ask::In(vec![text(label)])));
         }
         for expression in value["matchExpressions"].as_array().into_iter().flatten() {
-            let values: Vec<String> = expression["values"].as_array().into_iter().flatten().map(text).collect();
+            let values: Vec<String> = expression["values"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(text)
+                .collect();
             let ask = match expression["operator"].as_str().unwrap_or_default() {
                 "In" => Ask::In(values),
                 "NotIn" => Ask::NotIn(values),
@@ -61,7 +66,11 @@ impl LabelSelector {
     /// Labels that have to be equal, as in the selector of a Service.
     pub fn equal(labels: &Value) -> LabelSelector {
         let pairs = labels.as_object().into_iter().flatten();
-        LabelSelector(pairs.map(|(key, label)| (key.clone(), Ask::In(vec![text(label)]))).collect())
+        LabelSelector(
+            pairs
+                .map(|(key, label)| (key.clone(), Ask::In(vec![text(label)])))
+                .collect(),
+        )
     }
 
     /// Everything is wanted.
@@ -133,8 +142,18 @@ fn requirement(text: &str) -> Result<(String, Ask), String> {
     }
     for (sign, greater) in [(">", true), ("<", false)] {
         if let Some((key, value)) = text.split_once(sign) {
-            let than = value.trim().parse().map_err(|_| format!("{value:?} is not a number in {text:?}"))?;
-            return named(key.trim(), if greater { Ask::Greater(than) } else { Ask::Less(than) });
+            let than = value
+                .trim()
+                .parse()
+                .map_err(|_| format!("{value:?} is not a number in {text:?}"))?;
+            return named(
+                key.trim(),
+                if greater {
+                    Ask::Greater(than)
+                } else {
+                    Ask::Less(than)
+                },
+            );
         }
     }
     let mut words = text.splitn(2, char::is_whitespace);
@@ -147,7 +166,10 @@ fn requirement(text: &str) -> Result<(String, Ask), String> {
         (None, Some(list)) => (false, list),
         (None, None) => return Err(format!("found {rest:?}, expected: in, notin, =, ==, !=, gt, lt")),
     };
-    let list = list.trim().strip_prefix('(').and_then(|list| list.strip_suffix(')'));
+    let list = list
+        .trim()
+        .strip_prefix('(')
+        .and_then(|list| list.strip_suffix(')'));
     let list = list.ok_or_else(|| format!("expected a list in parentheses in {text:?}"))?;
     let values: Vec<String> = list.split(',').map(|value| value.trim().to_owned()).collect();
     named(key, if not { Ask::NotIn(values) } else { Ask::In(values) })
@@ -156,7 +178,10 @@ fn requirement(text: &str) -> Result<(String, Ask), String> {
 /// Whether a text can be the key of a label.
 pub fn is_label_key(key: &str) -> bool {
     let (prefix, name) = key.rsplit_once('/').unwrap_or(("", key));
-    !name.is_empty() && is_label_value(name) && (prefix.is_empty() == !key.contains('/')) && prefix.len() <= 253
+    !name.is_empty()
+        && is_label_value(name)
+        && (prefix.is_empty() == !key.contains('/'))
+        && prefix.len() <= 253
 }
 
 /// Whether a text can be the value of a label.
@@ -305,7 +330,10 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap().matches(&object), expected, "{text}");
         }
-        assert_eq!(parse("spec.x=1").unwrap_err().message, "field label not supported: spec.x");
+        assert_eq!(
+            parse("spec.x=1").unwrap_err().message,
+            "field label not supported: spec.x"
+        );
         assert!(parse("nonsense").is_err());
     }
 }

@@ -57,13 +57,17 @@ pub async fn watch(
 ) -> Result<Body, Fault> {
     let asked = options.revision()?;
     let waker = server.waker(resource.table);
-    let begins_with_state = options.initial_events == Some(true) || options.initial_events.is_none() && asked == 0;
+    let begins_with_state =
+        options.initial_events == Some(true) || options.initial_events.is_none() && asked == 0;
     let current = server.revision();
     if asked > current {
         return Err(out_of_reach(crate::store::OutOfReach::TooNew(current), asked));
     }
     let jitter = current % 300;
-    let seconds = options.timeout.unwrap_or(OPEN_SECONDS + jitter).min(LONGEST_SECONDS);
+    let seconds = options
+        .timeout
+        .unwrap_or(OPEN_SECONDS + jitter)
+        .min(LONGEST_SECONDS);
     let mut watcher = Watcher {
         server: server.clone(),
         resource: resource.clone(),
@@ -100,7 +104,9 @@ impl Watcher {
             ..Range::default()
         };
         let selector = &self.options.selector;
-        let page = self.server.list(self.resource.table, range, |object| selector.matches(object));
+        let page = self
+            .server
+            .list(self.resource.table, range, |object| selector.matches(object));
         let page = page.map_err(|reach| out_of_reach(reach, 0))?;
         self.server.settled(page.revision).await?;
         self.position = page.revision;

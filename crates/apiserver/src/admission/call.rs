@@ -44,7 +44,12 @@ pub struct Client {
 #[derive(Debug)]
 enum Target {
     Url(String),
-    Service { namespace: String, name: String, path: String, port: u64 },
+    Service {
+        namespace: String,
+        name: String,
+        path: String,
+        port: u64,
+    },
 }
 
 impl Client {
@@ -80,12 +85,20 @@ impl Reach {
         match &client.target {
             Target::Url(url) => {
                 let uri: Uri = url.parse().map_err(|_| format!("{url:?} is not an address"))?;
-                let host = uri.host().ok_or_else(|| format!("{url:?} has no host"))?.to_owned();
+                let host = uri
+                    .host()
+                    .ok_or_else(|| format!("{url:?} has no host"))?
+                    .to_owned();
                 let address = format!("{host}:{}", uri.port_u16().unwrap_or(443));
                 let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
                 self.post(&address, &host, &path, &client.authority, body).await
             }
-            Target::Service { namespace, name, path, port } => {
+            Target::Service {
+                namespace,
+                name,
+                path,
+                port,
+            } => {
                 if let Some(handler) = self.handler(namespace, name) {
                     return handler.review(path.clone(), body).await;
                 }
@@ -102,7 +115,14 @@ impl Reach {
         handlers.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 
-    async fn post(&self, address: &str, host: &str, path: &str, authority: &[u8], body: Bytes) -> Result<Bytes, String> {
+    async fn post(
+        &self,
+        address: &str,
+        host: &str,
+        path: &str,
+        authority: &[u8],
+        body: Bytes,
+    ) -> Result<Bytes, String> {
         let key = (address.to_owned(), authority.to_vec());
         let kept = locked(&self.connections).get_mut(&key).and_then(Vec::pop);
         let mut connection = match kept.filter(|kept| !kept.is_closed()) {
@@ -115,9 +135,15 @@ impl Reach {
             .body(Full::new(body))
             .map_err(|error| error.to_string())?;
         connection.ready().await.map_err(|error| error.to_string())?;
-        let answer = connection.send_request(request).await.map_err(|error| error.to_string())?;
+        let answer = connection
+            .send_request(request)
+            .await
+            .map_err(|error| error.to_string())?;
         let status = answer.status();
-        let bytes = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await.map_err(|error| error.to_string())?;
+        let bytes = Limited::new(answer.into_body(), LARGEST_ANSWER)
+            .collect()
+            .await
+            .map_err(|error| error.to_string())?;
         let bytes = bytes.to_bytes();
         if !status.is_success() {
             let said: String = String::from_utf8_lossy(&bytes).trim().chars().take(300).collect();
@@ -136,17 +162,26 @@ async fn connect(address: &str, host: &str, authority: &[u8]) -> Result<SendRequ
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority) {
         let certificate = certificate.map_err(|error| format!("caBundle: {error}"))?;
-        roots.add(certificate).map_err(|error| format!("caBundle: {error}"))?;
+        roots
+            .add(certificate)
+            .map_err(|error| format!("caBundle: {error}"))?;
     }
     let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let stream = TcpStream::connect(address).await.map_err(|error| format!("dial tcp {address}: {error}"))?;
+    let stream = TcpStream::connect(address)
+        .await
+        .map_err(|error| format!("dial tcp {address}: {error}"))?;
     let name = ServerName::try_from(host.to_owned()).map_err(|error| format!("{host}: {error}"))?;
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| error.to_string())?;
-    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .map_err(|error| error.to_string())?;
+    let (sender, connection) = handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| error.to_string())?;
     tokio::spawn(connection);
     Ok(sender)
 }
@@ -155,11 +190,22 @@ async fn connect(address: &str, host: &str, authority: &[u8]) -> Result<SendRequ
 fn endpoint(server: &Server, namespace: &str, name: &str, port: u64) -> Option<String> {
     let registry = server.registry();
     let key = format!("{namespace}/{name}");
-    let service = server.get(registry.of_nature(Nature::Service).table, &key)?.value();
-    let endpoints = server.get(registry.of_nature(Nature::Endpoints).table, &key)?.value();
-    let wanted = service["spec"]["ports"].as_array()?.iter().find(|one| one["port"] == port)?.clone();
+    let service = server
+        .get(registry.of_nature(Nature::Service).table, &key)?
+        .value();
+    let endpoints = server
+        .get(registry.of_nature(Nature::Endpoints).table, &key)?
+        .value();
+    let wanted = service["spec"]["ports"]
+        .as_array()?
+        .iter()
+        .find(|one| one["port"] == port)?
+        .clone();
     let subset = &endpoints["subsets"][0];
     let address = subset["addresses"][0]["ip"].as_str()?;
-    let target = subset["ports"].as_array()?.iter().find(|one| one["name"] == wanted["name"])?;
+    let target = subset["ports"]
+        .as_array()?
+        .iter()
+        .find(|one| one["name"] == wanted["name"])?;
     Some(format!("{address}:{}", target["port"].as_u64()?))
 }

@@ -89,7 +89,14 @@ impl Hook {
 
     fn one(webhook: &Value) -> Hook {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let texts = |value: &Value| value.as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
+        let texts = |value: &Value| {
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(text)
+                .collect::<Vec<_>>()
+        };
         let rules = webhook["rules"].as_array().into_iter().flatten();
         let conditions = webhook["matchConditions"].as_array().into_iter().flatten();
         Hook {
@@ -159,13 +166,21 @@ impl Hook {
         };
         // Versions of a resource are equivalent unless the webhook wants to know.
         let version = among(&rule.versions, &resource.version) || !self.exact && resource.is_custom;
-        is_named && in_scope && version && among(&rule.operations, subject.operation.name()) && among(&rule.groups, &resource.group)
+        is_named
+            && in_scope
+            && version
+            && among(&rule.operations, subject.operation.name())
+            && among(&rule.groups, &resource.group)
     }
 
     fn namespace_matches(&self, server: &Server, subject: &Subject<'_>) -> bool {
         let resource = subject.call.resource;
         if resource.nature == Nature::Namespace {
-            let object = if subject.object.is_null() { subject.old } else { subject.object };
+            let object = if subject.object.is_null() {
+                subject.old
+            } else {
+                subject.object
+            };
             return self.namespaces.matches_value(object);
         }
         if !resource.namespaced {
@@ -186,7 +201,11 @@ impl Hook {
             return Matched::Yes;
         }
         let asks_request = self.conditions.iter().any(|(text, _)| text.contains("request"));
-        let request = if asks_request { subject.described() } else { Value::Null };
+        let request = if asks_request {
+            subject.described()
+        } else {
+            Value::Null
+        };
         let mut scope = Scope::new();
         scope.set("object", subject.object);
         scope.set("oldObject", subject.old);

@@ -108,7 +108,9 @@ impl Subject<'_> {
 impl Hooks {
     /// Takes up the configurations that there are.
     pub fn load(&self, mutating: &[Value], validating: &[Value]) {
-        let read = |configurations: &[Value]| Arc::new(configurations.iter().flat_map(Hook::read).collect::<Vec<_>>());
+        let read = |configurations: &[Value]| {
+            Arc::new(configurations.iter().flat_map(Hook::read).collect::<Vec<_>>())
+        };
         *self.mutating.write().unwrap_or_else(PoisonError::into_inner) = read(mutating);
         *self.validating.write().unwrap_or_else(PoisonError::into_inner) = read(validating);
     }
@@ -122,7 +124,11 @@ impl Hooks {
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<bool, Fault> {
-        let hooks = self.mutating.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let hooks = self
+            .mutating
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         if hooks.is_empty() || is_exempt(call) {
             return Ok(false);
         }
@@ -177,7 +183,9 @@ impl Hooks {
                 *object = patched;
                 Ok(changed)
             }
-            Err(problem) => self.failed(hook, &format!("its patch cannot be applied: {problem}")).map(|()| false),
+            Err(problem) => self
+                .failed(hook, &format!("its patch cannot be applied: {problem}"))
+                .map(|()| false),
         }
     }
 
@@ -190,7 +198,11 @@ impl Hooks {
         object: Option<&Value>,
         old: Option<&Value>,
     ) -> Result<(), Fault> {
-        let hooks = self.validating.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let hooks = self
+            .validating
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         if hooks.is_empty() || is_exempt(call) {
             return Ok(());
         }
@@ -251,7 +263,10 @@ impl Hooks {
             tracing::warn!(webhook = hook.name, problem, "a webhook failed and is ignored");
             return Ok(());
         }
-        Err(Fault::internal(format!("failed calling webhook {:?}: failed to call webhook: {problem}", hook.name)))
+        Err(Fault::internal(format!(
+            "failed calling webhook {:?}: failed to call webhook: {problem}",
+            hook.name
+        )))
     }
 }
 
@@ -261,7 +276,8 @@ fn is_exempt(call: &Call<'_>) -> bool {
 }
 
 fn read(bytes: &[u8], uid: &str) -> Result<Value, String> {
-    let mut review: Value = serde_json::from_slice(bytes).map_err(|error| format!("its answer cannot be read: {error}"))?;
+    let mut review: Value =
+        serde_json::from_slice(bytes).map_err(|error| format!("its answer cannot be read: {error}"))?;
     let response = review["response"].take();
     if !response.is_object() {
         return Err("webhook response was absent".to_owned());
@@ -274,12 +290,21 @@ fn read(bytes: &[u8], uid: &str) -> Result<Value, String> {
 
 fn denied(hook: &Hook, response: &Value) -> Fault {
     let status = &response["status"];
-    let said = status["message"].as_str().or(status["reason"].as_str()).unwrap_or_default();
+    let said = status["message"]
+        .as_str()
+        .or(status["reason"].as_str())
+        .unwrap_or_default();
     let message = match said {
-        "" => format!("admission webhook {:?} denied the request without explanation", hook.name),
+        "" => format!(
+            "admission webhook {:?} denied the request without explanation",
+            hook.name
+        ),
         said => format!("admission webhook {:?} denied the request: {said}", hook.name),
     };
-    let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400);
+    let code = status["code"]
+        .as_u64()
+        .and_then(|code| u16::try_from(code).ok())
+        .filter(|code| *code >= 400);
     let code = code.unwrap_or(403);
     let reason = match (status["reason"].as_str(), code) {
         (Some("Invalid"), _) | (None, 422) => "Invalid",

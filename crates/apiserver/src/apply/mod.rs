@@ -60,7 +60,9 @@ impl Entry {
     }
 
     fn is(&self, writer: &Writer<'_>, operation: &str) -> bool {
-        self.manager == writer.manager && self.operation == operation && self.subresource == writer.subresource
+        self.manager == writer.manager
+            && self.operation == operation
+            && self.subresource == writer.subresource
     }
 
     fn shown(&self) -> String {
@@ -76,7 +78,10 @@ impl Entry {
 }
 
 fn read(object: &Value) -> Vec<Entry> {
-    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let entries = object["metadata"]["managedFields"]
+        .as_array()
+        .into_iter()
+        .flatten();
     let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     entries
         .map(|entry| Entry {
@@ -95,7 +100,13 @@ fn write(object: &mut Value, mut entries: Vec<Entry>) {
     put_old_ones_together(&mut entries);
     // Those that apply come first, then the others by age.
     entries.sort_by(|a, b| {
-        let rank = |entry: &Entry| (entry.operation != "Apply", entry.time.clone(), entry.manager.clone());
+        let rank = |entry: &Entry| {
+            (
+                entry.operation != "Apply",
+                entry.time.clone(),
+                entry.manager.clone(),
+            )
+        };
         rank(a).cmp(&rank(b))
     });
     let written: Vec<Value> = entries
@@ -127,7 +138,9 @@ fn write(object: &mut Value, mut entries: Vec<Entry>) {
 
 fn put_old_ones_together(entries: &mut Vec<Entry>) {
     loop {
-        let mut updaters: Vec<usize> = (0..entries.len()).filter(|at| entries[*at].operation == "Update").collect();
+        let mut updaters: Vec<usize> = (0..entries.len())
+            .filter(|at| entries[*at].operation == "Update")
+            .collect();
         if updaters.len() <= MOST_UPDATERS {
             return;
         }
@@ -166,7 +179,10 @@ fn strip(fields: &mut Fields) {
     for path in NOBODYS {
         fields.drop_path(path);
     }
-    let empty = fields.below.get("f:metadata").is_some_and(|metadata| metadata.below.is_empty());
+    let empty = fields
+        .below
+        .get("f:metadata")
+        .is_some_and(|metadata| metadata.below.is_empty());
     if empty {
         fields.below.remove("f:metadata");
     }
@@ -174,7 +190,9 @@ fn strip(fields: &mut Fields) {
 
 /// Whether the managers of an object are recorded.
 pub fn is_tracked(object: &Value) -> bool {
-    object["metadata"]["managedFields"].as_array().is_some_and(|entries| !entries.is_empty())
+    object["metadata"]["managedFields"]
+        .as_array()
+        .is_some_and(|entries| !entries.is_empty())
 }
 
 /// Applies a configuration to an object; `Null` when there is none yet.
@@ -210,7 +228,11 @@ pub fn apply(
         _ if has_status => wanted.drop_path(&["status"]),
         _ => {}
     }
-    let mut object = if live.is_null() { Value::Object(Map::new()) } else { live.clone() };
+    let mut object = if live.is_null() {
+        Value::Object(Map::new())
+    } else {
+        live.clone()
+    };
     merge(&mut object, &configuration, Some(schema));
     let changed = changed(live, &object, Some(schema)).intersection(&wanted);
     let mut conflicts = Vec::new();
@@ -284,7 +306,9 @@ fn conflict(conflicts: &[(String, Vec<String>)]) -> Fault {
 /// Records who changed what in a write that was no apply.
 pub fn track(old: &Value, object: &mut Value, schema: &Schema, writer: &Writer<'_>) {
     // A client that empties the list asks for it to be forgotten.
-    let forgets = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+    let forgets = object["metadata"]["managedFields"]
+        .as_array()
+        .is_some_and(Vec::is_empty);
     if forgets {
         write(object, Vec::new());
         return;
@@ -379,7 +403,10 @@ fn changed(old: &Value, new: &Value, schema: Option<&Schema>) -> Fields {
         (Shape::Items(old), Shape::Items(new)) if !new.is_empty() => {
             let known = schema.and_then(|schema| schema.items.as_deref());
             let pairs = new.into_iter().map(|(step, value)| {
-                let before = old.iter().find(|(other, _)| *other == step).map(|(_, value)| *value);
+                let before = old
+                    .iter()
+                    .find(|(other, _)| *other == step)
+                    .map(|(_, value)| *value);
                 (step, before, value, known)
             });
             below_all(pairs.collect())
@@ -394,9 +421,17 @@ fn remove(target: &mut Value, gone: &Fields, kept: &Fields, schema: Option<&Sche
     match target {
         Value::Object(fields) => {
             for (step, below) in &gone.below {
-                let Some(name) = step.strip_prefix("f:") else { continue };
+                let Some(name) = step.strip_prefix("f:") else {
+                    continue;
+                };
                 if !stays(step) {
-                    if below.member || only_ours(fields.get(name), below, schema.and_then(|schema| schema.field(name)).map(|known| &**known)) {
+                    if below.member
+                        || only_ours(
+                            fields.get(name),
+                            below,
+                            schema.and_then(|schema| schema.field(name)).map(|known| &**known),
+                        )
+                    {
                         fields.remove(name);
                         continue;
                     }

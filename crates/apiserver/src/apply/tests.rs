@@ -34,15 +34,25 @@ fn fields_that_are_left_out_go_if_nobody_else_has_them() {
 fn what_is_somebody_elses_is_a_conflict_unless_forced() {
     let live = applied(&Value::Null, "a", labels(json!({"x": "1", "y": "1"})), false).unwrap();
     let error = applied(&live, "b", labels(json!({"x": "2"})), false).unwrap_err();
-    assert_eq!(error.message, "Apply failed with 1 conflict: conflict with \"a\": .metadata.labels.x");
+    assert_eq!(
+        error.message,
+        "Apply failed with 1 conflict: conflict with \"a\": .metadata.labels.x"
+    );
     let error = applied(&live, "b", labels(json!({"x": "2", "y": "2"})), false).unwrap_err();
-    let expected = "Apply failed with 2 conflicts: conflicts with \"a\":\n- .metadata.labels.x\n- .metadata.labels.y";
+    let expected =
+        "Apply failed with 2 conflicts: conflicts with \"a\":\n- .metadata.labels.x\n- .metadata.labels.y";
     assert_eq!(error.message, expected);
     let live = applied(&live, "b", labels(json!({"x": "2"})), true).unwrap();
     assert_eq!(live["metadata"]["labels"], json!({"x": "2", "y": "1"}));
-    let managers: Vec<_> = read(&live).iter().map(|entry| (entry.manager.clone(), entry.fields.paths())).collect();
+    let managers: Vec<_> = read(&live)
+        .iter()
+        .map(|entry| (entry.manager.clone(), entry.fields.paths()))
+        .collect();
     let expected = [("a", ".metadata.labels.y"), ("b", ".metadata.labels.x")];
-    assert_eq!(managers, expected.map(|(manager, path)| (manager.to_owned(), vec![path.to_owned()])));
+    assert_eq!(
+        managers,
+        expected.map(|(manager, path)| (manager.to_owned(), vec![path.to_owned()]))
+    );
 }
 
 #[test]
@@ -56,7 +66,13 @@ fn the_same_value_is_owned_by_both() {
 #[test]
 fn lists_merge_by_their_keys() {
     let pod = |containers: Value| json!({"metadata": {"name": "p"}, "spec": {"containers": containers}});
-    let live = applied(&Value::Null, "a", pod(json!([{"name": "x", "image": "1"}])), false).unwrap();
+    let live = applied(
+        &Value::Null,
+        "a",
+        pod(json!([{"name": "x", "image": "1"}])),
+        false,
+    )
+    .unwrap();
     let live = applied(&live, "b", pod(json!([{"name": "y", "image": "2"}])), false).unwrap();
     assert_eq!(live["spec"]["containers"].as_array().unwrap().len(), 2);
     let error = applied(&live, "b", pod(json!([{"name": "x", "image": "2"}])), false).unwrap_err();
@@ -76,7 +92,10 @@ fn updates_take_what_they_change() {
     let error = applied(&changed, "a", labels(json!({"x": "1"})), false).unwrap_err();
     let expected = "Apply failed with 1 conflict: conflict with \"edit\" using v1 at 2026-01-01T00:00:00Z: .metadata.labels.x";
     assert_eq!(error.message, expected);
-    assert!(read(&changed).iter().all(|entry| entry.manager != "a"), "nothing is left to it");
+    assert!(
+        read(&changed).iter().all(|entry| entry.manager != "a"),
+        "nothing is left to it"
+    );
 }
 
 #[test]

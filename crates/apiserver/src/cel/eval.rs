@@ -63,9 +63,10 @@ impl<'a> Val<'a> {
             Val::List(items) => items.clone(),
             Val::Map(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
             Val::Stored(Value::Array(items)) => items.iter().map(Val::of).collect(),
-            Val::Stored(Value::Object(fields)) => {
-                fields.keys().map(|key| Val::Str(Cow::Borrowed(key.as_str()))).collect()
-            }
+            Val::Stored(Value::Object(fields)) => fields
+                .keys()
+                .map(|key| Val::Str(Cow::Borrowed(key.as_str())))
+                .collect(),
             other => return wrong(format!("no such overload: iteration over {}", other.type_name())),
         })
     }
@@ -74,7 +75,9 @@ impl<'a> Val<'a> {
         match self {
             Val::Stored(stored) => stored.get(name).map(Val::of),
             Val::Map(entries) => {
-                let found = entries.iter().find(|(key, _)| matches!(key, Val::Str(key) if key == name));
+                let found = entries
+                    .iter()
+                    .find(|(key, _)| matches!(key, Val::Str(key) if key == name));
                 found.map(|(_, value)| value.clone())
             }
             _ => None,
@@ -87,14 +90,22 @@ impl<'a> Val<'a> {
             (Val::Bool(a), Val::Bool(b)) => a == b,
             (Val::Str(a), Val::Str(b)) => a == b,
             (Val::Stored(a), Val::Stored(b)) => a == b,
-            (Val::Int(_) | Val::Double(_), Val::Int(_) | Val::Double(_)) => self.compare(other) == Some(Ordering::Equal),
+            (Val::Int(_) | Val::Double(_), Val::Int(_) | Val::Double(_)) => {
+                self.compare(other) == Some(Ordering::Equal)
+            }
             _ => match (self.type_name(), other.type_name()) {
                 ("list", "list") => {
-                    let (a, b) = (self.items().unwrap_or_default(), other.items().unwrap_or_default());
+                    let (a, b) = (
+                        self.items().unwrap_or_default(),
+                        other.items().unwrap_or_default(),
+                    );
                     a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.equals(b))
                 }
                 ("map", "map") => {
-                    let (a, b) = (self.items().unwrap_or_default(), other.items().unwrap_or_default());
+                    let (a, b) = (
+                        self.items().unwrap_or_default(),
+                        other.items().unwrap_or_default(),
+                    );
                     a.len() == b.len()
                         && a.iter().all(|key| match key {
                             Val::Str(key) => match (self.member(key), other.member(key)) {
@@ -109,7 +120,10 @@ impl<'a> Val<'a> {
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "comparisons between whole numbers and fractions are inexact")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "comparisons between whole numbers and fractions are inexact"
+    )]
     pub(super) fn compare(&self, other: &Val<'_>) -> Option<Ordering> {
         match (self, other) {
             (Val::Int(a), Val::Int(b)) => Some(a.cmp(b)),
@@ -156,7 +170,9 @@ impl<'a> Evaluator<'_, 'a> {
                 Val::List(items?)
             }
             Expr::Map(entries) => {
-                let pair = |(key, value): &'a (Expr, Expr)| Ok((self.value(key, locals)?, self.value(value, locals)?));
+                let pair = |(key, value): &'a (Expr, Expr)| {
+                    Ok((self.value(key, locals)?, self.value(value, locals)?))
+                };
                 Val::Map(entries.iter().map(pair).collect::<Result<_, CelError>>()?)
             }
             Expr::Member(of, name) => match self.value(of, locals)?.member(name) {
@@ -201,7 +217,10 @@ impl<'a> Evaluator<'_, 'a> {
     pub(super) fn flag(&self, expression: &'a Expr, locals: Locals<'_, 'a>) -> Result<bool, CelError> {
         match self.value(expression, locals)? {
             Val::Bool(flag) => Ok(flag),
-            other => wrong(format!("no such overload: expected bool, got {}", other.type_name())),
+            other => wrong(format!(
+                "no such overload: expected bool, got {}",
+                other.type_name()
+            )),
         }
     }
 
@@ -229,10 +248,16 @@ fn at<'a>(of: &Val<'a>, index: &Val<'a>) -> Outcome<'a> {
         },
         Val::Int(index) if of.type_name() == "list" => {
             let items = of.items()?;
-            let found = usize::try_from(*index).ok().and_then(|index| items.get(index).cloned());
+            let found = usize::try_from(*index)
+                .ok()
+                .and_then(|index| items.get(index).cloned());
             found.map_or_else(|| wrong(format!("index out of bounds: {index}")), Ok)
         }
-        other => wrong(format!("no such overload: {}[{}]", of.type_name(), other.type_name())),
+        other => wrong(format!(
+            "no such overload: {}[{}]",
+            of.type_name(),
+            other.type_name()
+        )),
     }
 }
 
@@ -240,7 +265,11 @@ fn binary<'a>(operator: Operator, left: Val<'a>, right: Val<'a>) -> Outcome<'a> 
     let overflow = || CelError::Evaluation("integer overflow".to_owned());
     let ordered = |holds: fn(Ordering) -> bool| match left.compare(&right) {
         Some(ordering) => Ok(Val::Bool(holds(ordering))),
-        None => wrong(format!("no such overload: {} and {}", left.type_name(), right.type_name())),
+        None => wrong(format!(
+            "no such overload: {} and {}",
+            left.type_name(),
+            right.type_name()
+        )),
     };
     match operator {
         Operator::Equal => return Ok(Val::Bool(left.equals(&right))),
@@ -284,6 +313,10 @@ fn binary<'a>(operator: Operator, left: Val<'a>, right: Val<'a>) -> Outcome<'a> 
             items.extend(b.items()?);
             Ok(Val::List(items))
         }
-        (_, a, b) => wrong(format!("no such overload: {} and {}", a.type_name(), b.type_name())),
+        (_, a, b) => wrong(format!(
+            "no such overload: {} and {}",
+            a.type_name(),
+            b.type_name()
+        )),
     }
 }

@@ -16,7 +16,10 @@ pub(super) fn call<'a>(
         return Ok(Val::Bool(evaluator.value(of, locals)?.member(field).is_some()));
     }
     if let (Some(of), [Expr::Name(variable), rest @ ..]) = (of, arguments)
-        && matches!(name, "all" | "exists" | "exists_one" | "existsOne" | "filter" | "map")
+        && matches!(
+            name,
+            "all" | "exists" | "exists_one" | "existsOne" | "filter" | "map"
+        )
         && !rest.is_empty()
     {
         return over_items(evaluator, of, name, variable, rest, locals);
@@ -71,7 +74,11 @@ fn over_items<'a>(
     })
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "conversions that rules ask for")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "conversions that rules ask for"
+)]
 fn plain<'a>(name: &str, values: &[Val<'a>]) -> Outcome<'a> {
     let count = |count: usize| Val::Int(i64::try_from(count).unwrap_or(i64::MAX));
     let owned = |text: String| Val::Str(Cow::Owned(text));
@@ -110,7 +117,11 @@ fn plain<'a>(name: &str, values: &[Val<'a>]) -> Outcome<'a> {
         }
         ("isSorted", [list]) => {
             let items = list.items()?;
-            Val::Bool(items.windows(2).all(|pair| pair[0].compare(&pair[1]).is_some_and(std::cmp::Ordering::is_le)))
+            Val::Bool(
+                items
+                    .windows(2)
+                    .all(|pair| pair[0].compare(&pair[1]).is_some_and(std::cmp::Ordering::is_le)),
+            )
         }
         ("sum", [list]) => {
             let mut sum = 0_i64;

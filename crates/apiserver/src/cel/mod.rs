@@ -66,7 +66,10 @@ impl Program {
     pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, CelError> {
         match eval::evaluate(&self.0, &scope.0)? {
             eval::Val::Bool(flag) => Ok(flag),
-            other => Err(CelError::Evaluation(format!("expected bool, got {}", other.type_name()))),
+            other => Err(CelError::Evaluation(format!(
+                "expected bool, got {}",
+                other.type_name()
+            ))),
         }
     }
 
@@ -74,7 +77,10 @@ impl Program {
     pub fn text(&self, scope: &Scope<'_>) -> Result<String, CelError> {
         match eval::evaluate(&self.0, &scope.0)? {
             eval::Val::Str(text) => Ok(text.into_owned()),
-            other => Err(CelError::Evaluation(format!("expected string, got {}", other.type_name()))),
+            other => Err(CelError::Evaluation(format!(
+                "expected string, got {}",
+                other.type_name()
+            ))),
         }
     }
 }

@@ -56,8 +56,8 @@ enum Token {
 
 /// Longer ones first.
 const SIGNS: [&str; 26] = [
-    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[",
-    "]", "{", "}", "=", ";",
+    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")",
+    "[", "]", "{", "}", "=", ";",
 ];
 
 pub(super) fn parse(text: &str) -> Result<Expr, CelError> {
@@ -87,7 +87,10 @@ fn scan(text: &str) -> Result<Vec<(usize, Token)>, CelError> {
             let (token, length) = number(rest).map_err(|problem| CelError::Syntax { at, problem })?;
             tokens.push((at, token));
             at += length;
-        } else if letter == '"' || letter == '\'' || (matches!(letter, 'r' | 'R') && rest[1..].starts_with(['"', '\''])) {
+        } else if letter == '"'
+            || letter == '\''
+            || (matches!(letter, 'r' | 'R') && rest[1..].starts_with(['"', '\'']))
+        {
             let (string, length) = string(rest).map_err(|problem| CelError::Syntax { at, problem })?;
             tokens.push((at, Token::Str(string)));
             at += length;
@@ -110,14 +113,21 @@ fn scan(text: &str) -> Result<Vec<(usize, Token)>, CelError> {
 
 fn number(text: &str) -> Result<(Token, usize), String> {
     if let Some(hex) = text.strip_prefix("0x") {
-        let length = hex.find(|letter: char| !letter.is_ascii_hexdigit()).unwrap_or(hex.len());
+        let length = hex
+            .find(|letter: char| !letter.is_ascii_hexdigit())
+            .unwrap_or(hex.len());
         let value = i64::from_str_radix(&hex[..length], 16).map_err(|error| error.to_string())?;
         return Ok((Token::Int(value), length + 2));
     }
-    let digits = |text: &str| text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let digits = |text: &str| {
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
     let mut length = digits(text);
     let mut is_double = false;
-    if text[length..].starts_with('.') && text[length + 1..].starts_with(|letter: char| letter.is_ascii_digit()) {
+    if text[length..].starts_with('.')
+        && text[length + 1..].starts_with(|letter: char| letter.is_ascii_digit())
+    {
         length += 1 + digits(&text[length + 1..]);
         is_double = true;
     }
@@ -131,7 +141,10 @@ fn number(text: &str) -> Result<(Token, usize), String> {
     }
     let wrong = || format!("{:?} is not a number", &text[..length]);
     if is_double {
-        return Ok((Token::Double(text[..length].parse().map_err(|_| wrong())?), length));
+        return Ok((
+            Token::Double(text[..length].parse().map_err(|_| wrong())?),
+            length,
+        ));
     }
     let value = text[..length].parse().map_err(|_| wrong())?;
     let suffix = usize::from(text[length..].starts_with(['u', 'U']));
@@ -379,7 +392,13 @@ fn unescaped(name: String) -> String {
     if !name.contains("__") {
         return name;
     }
-    let name = name.replace("__dash__", "-").replace("__dot__", ".").replace("__slash__", "/");
+    let name = name
+        .replace("__dash__", "-")
+        .replace("__dot__", ".")
+        .replace("__slash__", "/");
     let keyword = name.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
-    keyword.map(str::to_owned).unwrap_or(name).replace("__underscores__", "__")
+    keyword
+        .map(str::to_owned)
+        .unwrap_or(name)
+        .replace("__underscores__", "__")
 }

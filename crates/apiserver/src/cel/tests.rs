@@ -31,24 +31,48 @@ fn expressions_have_the_values_that_cel_gives_them() {
         "items": [{"name": "a", "n": 1}, {"name": "b", "n": 2}],
     });
     let cases = [
-        ("has(object.spec.schedulerName) && object.spec.schedulerName in ['volcano', 'other']", true),
+        (
+            "has(object.spec.schedulerName) && object.spec.schedulerName in ['volcano', 'other']",
+            true,
+        ),
         ("'volcano.sh/x' in object.metadata.annotations", true),
-        ("has(object.metadata.labels) && 'x' in object.metadata.labels", false),
-        ("1 + 2 * 3 == 7 && (1 + 2) * 3 == 9 && -7 / 2 == -3 && 7 % 3 == 1", true),
+        (
+            "has(object.metadata.labels) && 'x' in object.metadata.labels",
+            false,
+        ),
+        (
+            "1 + 2 * 3 == 7 && (1 + 2) * 3 == 9 && -7 / 2 == -3 && 7 % 3 == 1",
+            true,
+        ),
         ("!(1 > 2) && 1 <= 1 && 'a' < 'b' && 1 < 1.5", true),
-        ("self.items.all(i, i.n > 0) && self.items.exists(i, i.name == 'b')", true),
+        (
+            "self.items.all(i, i.n > 0) && self.items.exists(i, i.name == 'b')",
+            true,
+        ),
         ("self.items.exists_one(i, i.n == 1)", true),
         ("self.items.filter(i, i.n > 1).map(i, i.name) == ['b']", true),
-        ("self.spec.list.size() == 3 && size('abc') == 3 && size(self.metadata.annotations) == 1", true),
-        ("self.spec.schedulerName.startsWith('vol') && self.spec.schedulerName.matches('^v.*o$')", true),
-        ("self.spec.names.join('-') == 'a-b' && 'a,b'.split(',').size() == 2", true),
+        (
+            "self.spec.list.size() == 3 && size('abc') == 3 && size(self.metadata.annotations) == 1",
+            true,
+        ),
+        (
+            "self.spec.schedulerName.startsWith('vol') && self.spec.schedulerName.matches('^v.*o$')",
+            true,
+        ),
+        (
+            "self.spec.names.join('-') == 'a-b' && 'a,b'.split(',').size() == 2",
+            true,
+        ),
         ("self.spec.n > 2 ? true : self.missing", true),
         ("true || self.missing.x", true),
         ("self.missing.x || true", true),
         ("self.metadata.x__dash__y", true),
         ("self.spec.list[1] == 2 && {'a': 1}['a'] == 1", true),
         ("int('5') == 5 && string(5) == '5' && double(1) == 1.0", true),
-        ("[1, 2] + [3] == self.spec.list && self.spec.list.sum() == 6 && self.spec.list.max() == 3", true),
+        (
+            "[1, 2] + [3] == self.spec.list && self.spec.list.sum() == 6 && self.spec.list.max() == 3",
+            true,
+        ),
         (r#""\u0041" == 'A' && r'\n'.size() == 2"#, true),
         ("null == null && self.spec.f == 1.5 // a remark", true),
     ];
@@ -73,13 +97,22 @@ fn what_cannot_be_evaluated_is_an_error_that_says_so() {
         let error = holds(text, &json!({})).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
     }
-    for text in ["", "1 +", "(1", "'a", "a b", "self.", "#", "[1,,2]", "{1}", "'\\q'"] {
+    for text in [
+        "", "1 +", "(1", "'a", "a b", "self.", "#", "[1,,2]", "{1}", "'\\q'",
+    ] {
         let error = Program::parse(text).unwrap_err();
         assert!(matches!(error, CelError::Syntax { .. }), "{text}: {error}");
     }
     let deep = format!("{}1{}", "(".repeat(500), ")".repeat(500));
     assert!(Program::parse(&deep).is_err());
     let long = "[1,2,3,4,5,6,7,8,9,10]";
-    let nested = format!("{long}.all(a, {long}.all(b, {long}.all(c, {long}.all(d, {long}.all(e, {long}.all(f, true))))))");
-    assert!(holds(&nested, &json!({})).unwrap_err().to_string().contains("cost limit"));
+    let nested = format!(
+        "{long}.all(a, {long}.all(b, {long}.all(c, {long}.all(d, {long}.all(e, {long}.all(f, true))))))"
+    );
+    assert!(
+        holds(&nested, &json!({}))
+            .unwrap_err()
+            .to_string()
+            .contains("cost limit")
+    );
 }

@@ -28,11 +28,16 @@ pub fn covers(budget: &Value, pod: &Value) -> bool {
 /// Counts for a budget.
 pub fn count(budget: &Value, pods: &[Value]) -> Count {
     let ended = |pod: &Value| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    let covered: Vec<&Value> = pods.iter().filter(|pod| covers(budget, pod) && !ended(pod)).collect();
+    let covered: Vec<&Value> = pods
+        .iter()
+        .filter(|pod| covers(budget, pod) && !ended(pod))
+        .collect();
     let expected = i64::try_from(covered.len()).unwrap_or(i64::MAX);
     let is_well = |pod: &&&Value| {
         let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-        let ready = conditions.filter(|one| one["type"] == "Ready").any(|one| one["status"] == "True");
+        let ready = conditions
+            .filter(|one| one["type"] == "Ready")
+            .any(|one| one["status"] == "True");
         ready && pod["metadata"]["deletionTimestamp"].is_null()
     };
     let healthy = i64::try_from(covered.iter().filter(is_well).count()).unwrap_or(i64::MAX);
@@ -73,7 +78,11 @@ impl Server {
         };
         let registry = self.registry();
         let resource = registry.of_nature(Nature::Budget);
-        let pods: Vec<Value> = self.all(Nature::Pod, namespace).iter().map(|pod| pod.value()).collect();
+        let pods: Vec<Value> = self
+            .all(Nature::Pod, namespace)
+            .iter()
+            .map(|pod| pod.value())
+            .collect();
         for budget in budgets {
             let value = budget.value();
             let count = count(&value, &pods);
@@ -101,9 +110,14 @@ mod tests {
     use serde_json::json;
 
     fn pods(healthy: usize, others: usize) -> Vec<Value> {
-        let pod = |status: &str| json!({"metadata": {"labels": {"a": "1"}}, "status": {"phase": "Running",
-            "conditions": [{"type": "Ready", "status": status}]}});
-        (0..healthy).map(|_| pod("True")).chain((0..others).map(|_| pod("False"))).collect()
+        let pod = |status: &str| {
+            json!({"metadata": {"labels": {"a": "1"}}, "status": {"phase": "Running",
+            "conditions": [{"type": "Ready", "status": status}]}})
+        };
+        (0..healthy)
+            .map(|_| pod("True"))
+            .chain((0..others).map(|_| pod("False")))
+            .collect()
     }
 
     #[test]
@@ -120,6 +134,9 @@ mod tests {
             let found = count(&budget, &pods(healthy, others));
             assert_eq!((found.desired, found.allowed), (desired, allowed), "{budget}");
         }
-        assert!(!covers(&json!({"spec": {}}), &pods(1, 0)[0]), "without a selector it covers nothing");
+        assert!(
+            !covers(&json!({"spec": {}}), &pods(1, 0)[0]),
+            "without a selector it covers nothing"
+        );
     }
 }

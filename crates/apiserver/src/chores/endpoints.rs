@@ -24,7 +24,10 @@ impl Server {
         let registry = self.registry();
         let resource = registry.of_nature(Nature::Endpoints);
         for object in &endpoints {
-            let is_ours = object.labels.iter().any(|(key, value)| &**key == MANAGED && &**value == CONTROLLER);
+            let is_ours = object
+                .labels
+                .iter()
+                .any(|(key, value)| &**key == MANAGED && &**value == CONTROLLER);
             if is_ours && !services.iter().any(|service| service.key == object.key) {
                 let call = Call::own(resource, namespace, object.name(), &caller);
                 let _ = self.delete(&call, &DeleteOptions::default()).await;
@@ -35,7 +38,11 @@ impl Server {
         if selecting.is_empty() {
             return;
         }
-        let pods: Vec<Value> = self.all(Nature::Pod, namespace).iter().map(|pod| pod.value()).collect();
+        let pods: Vec<Value> = self
+            .all(Nature::Pod, namespace)
+            .iter()
+            .map(|pod| pod.value())
+            .collect();
         for service in selecting {
             let name = service["metadata"]["name"].as_str().unwrap_or_default();
             let wanted = endpoints_of(service, &pods);
@@ -66,7 +73,9 @@ impl Server {
 }
 
 fn has_selector(service: &Value) -> bool {
-    service["spec"]["selector"].as_object().is_some_and(|selector| !selector.is_empty())
+    service["spec"]["selector"]
+        .as_object()
+        .is_some_and(|selector| !selector.is_empty())
 }
 
 /// The Endpoints that a Service should have.
@@ -99,10 +108,18 @@ fn endpoints_of(service: &Value, pods: &[Value]) -> Value {
             address["hostname"] = pod["spec"]["hostname"].clone();
         }
         let conditions = status["conditions"].as_array().into_iter().flatten();
-        let is_ready = conditions.filter(|one| one["type"] == "Ready").any(|one| one["status"] == "True");
-        if is_ready || all_are_ready { ready.push(address) } else { unready.push(address) }
+        let is_ready = conditions
+            .filter(|one| one["type"] == "Ready")
+            .any(|one| one["status"] == "True");
+        if is_ready || all_are_ready {
+            ready.push(address)
+        } else {
+            unready.push(address)
+        }
     }
-    let by_address = |list: &mut Vec<Value>| list.sort_by_key(|address| address["ip"].as_str().unwrap_or_default().to_owned());
+    let by_address = |list: &mut Vec<Value>| {
+        list.sort_by_key(|address| address["ip"].as_str().unwrap_or_default().to_owned())
+    };
     by_address(&mut ready);
     by_address(&mut unready);
     let mut endpoints = json!({
@@ -135,7 +152,10 @@ fn ports_of(service: &Value) -> Vec<Value> {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
     ports
         .map(|port| {
-            let number = port["targetPort"].as_i64().or(port["port"].as_i64()).unwrap_or_default();
+            let number = port["targetPort"]
+                .as_i64()
+                .or(port["port"].as_i64())
+                .unwrap_or_default();
             let mut value = json!({"port": number, "protocol": port["protocol"]});
             if port["name"].is_string() {
                 value["name"] = port["name"].clone();

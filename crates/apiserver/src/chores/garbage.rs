@@ -18,7 +18,10 @@ use tracing::debug;
 fn collector() -> Caller {
     Caller {
         user: "system:serviceaccount:kube-system:generic-garbage-collector".to_owned(),
-        groups: vec!["system:serviceaccounts".to_owned(), "system:authenticated".to_owned()],
+        groups: vec![
+            "system:serviceaccounts".to_owned(),
+            "system:authenticated".to_owned(),
+        ],
     }
 }
 
@@ -30,7 +33,11 @@ impl Server {
         };
         if object.deleting {
             let value = object.value();
-            let has = |name: &str| value["metadata"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|one| one == name));
+            let has = |name: &str| {
+                value["metadata"]["finalizers"]
+                    .as_array()
+                    .is_some_and(|list| list.iter().any(|one| one == name))
+            };
             if has(ORPHAN) {
                 self.let_go(resource, &object).await;
             } else if has(FOREGROUND) {
@@ -60,7 +67,11 @@ impl Server {
         if let Err(fault) = outcome
             && fault.code != 404
         {
-            debug!(key = &*object.key, fault = fault.message, "garbage could not be collected");
+            debug!(
+                key = &*object.key,
+                fault = fault.message,
+                "garbage could not be collected"
+            );
         }
     }
 
@@ -69,7 +80,12 @@ impl Server {
         self.get(table, &key)
     }
 
-    async fn collect(&self, resource: &Arc<Resource>, object: &Object, propagation: Propagation) -> Result<(), Fault> {
+    async fn collect(
+        &self,
+        resource: &Arc<Resource>,
+        object: &Object,
+        propagation: Propagation,
+    ) -> Result<(), Fault> {
         let caller = collector();
         let call = Call::own(resource, object.namespace(), object.name(), &caller);
         let options = DeleteOptions {
@@ -80,7 +96,12 @@ impl Server {
         self.delete(&call, &options).await.map(drop)
     }
 
-    async fn forget_owners(&self, resource: &Arc<Resource>, object: &Object, gone: &[String]) -> Result<(), Fault> {
+    async fn forget_owners(
+        &self,
+        resource: &Arc<Resource>,
+        object: &Object,
+        gone: &[String],
+    ) -> Result<(), Fault> {
         let caller = collector();
         let call = Call::own(resource, object.namespace(), object.name(), &caller);
         self.modify(&call, |old| {
@@ -105,7 +126,9 @@ impl Server {
         for (table, key) in self.owned_by(&uid) {
             if let (Some(resource), Some(object)) = (registry.of_table(table), self.get(table, &key)) {
                 // One that is gone meanwhile is let go as well.
-                let _ = self.forget_owners(resource, &object, std::slice::from_ref(&uid)).await;
+                let _ = self
+                    .forget_owners(resource, &object, std::slice::from_ref(&uid))
+                    .await;
             }
         }
         self.drop_finalizer(resource, owner, ORPHAN).await;
@@ -123,8 +146,13 @@ impl Server {
             }
             let left = self.get(table, &key).map(|object| object.value());
             let blocks = |value: &Value| {
-                let owners = value["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-                owners.filter(|one| one["uid"] == *owner.uid).any(|one| one["blockOwnerDeletion"] == true)
+                let owners = value["metadata"]["ownerReferences"]
+                    .as_array()
+                    .into_iter()
+                    .flatten();
+                owners
+                    .filter(|one| one["uid"] == *owner.uid)
+                    .any(|one| one["blockOwnerDeletion"] == true)
             };
             blocked |= left.as_ref().is_some_and(blocks);
         }
@@ -148,11 +176,17 @@ impl Server {
         if let Err(fault) = dropped
             && fault.code != 404
         {
-            debug!(key = &*object.key, fault = fault.message, "a finalizer could not be removed");
+            debug!(
+                key = &*object.key,
+                fault = fault.message,
+                "a finalizer could not be removed"
+            );
         }
     }
 }
 
 fn is_waiting(owner: &Value) -> bool {
-    owner["metadata"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|one| one == FOREGROUND))
+    owner["metadata"]["finalizers"]
+        .as_array()
+        .is_some_and(|list| list.iter().any(|one| one == FOREGROUND))
 }

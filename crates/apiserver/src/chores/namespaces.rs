@@ -10,7 +10,10 @@ use tracing::debug;
 fn controller() -> Caller {
     Caller {
         user: "system:serviceaccount:kube-system:namespace-controller".to_owned(),
-        groups: vec!["system:serviceaccounts".to_owned(), "system:authenticated".to_owned()],
+        groups: vec![
+            "system:serviceaccounts".to_owned(),
+            "system:authenticated".to_owned(),
+        ],
     }
 }
 
@@ -30,7 +33,10 @@ impl Server {
     async fn give_account(&self, namespace: &str) {
         let registry = self.registry();
         let accounts = registry.of_nature(Nature::ServiceAccount);
-        if self.get(accounts.table, &format!("{namespace}/default")).is_some() {
+        if self
+            .get(accounts.table, &format!("{namespace}/default"))
+            .is_some()
+        {
             return;
         }
         let caller = controller();
@@ -48,16 +54,29 @@ impl Server {
             ..DeleteOptions::default()
         };
         let mut left = 0;
-        for resource in registry.all().iter().filter(|resource| resource.namespaced && resource.is_storage) {
+        for resource in registry
+            .all()
+            .iter()
+            .filter(|resource| resource.namespaced && resource.is_storage)
+        {
             let range = Range {
                 namespace: name,
                 ..Range::default()
             };
-            let all = || self.list(resource.table, range, |_| true).map(|page| page.items).unwrap_or_default();
+            let all = || {
+                self.list(resource.table, range, |_| true)
+                    .map(|page| page.items)
+                    .unwrap_or_default()
+            };
             for object in all().iter().filter(|object| !object.deleting) {
                 let call = Call::own(resource, name, object.name(), &caller);
                 if let Err(fault) = self.delete(&call, &options).await {
-                    debug!(namespace = name, key = &*object.key, fault = fault.message, "not deleted with its namespace");
+                    debug!(
+                        namespace = name,
+                        key = &*object.key,
+                        fault = fault.message,
+                        "not deleted with its namespace"
+                    );
                 }
             }
             left += all().len();
@@ -67,7 +86,11 @@ impl Server {
             let mut call = Call::own(namespaces, "", name, &caller);
             call.subresource = "finalize";
             if let Err(fault) = self.finalize(&call, &json!({"spec": {"finalizers": []}})).await {
-                debug!(namespace = name, fault = fault.message, "an empty namespace could not be ended");
+                debug!(
+                    namespace = name,
+                    fault = fault.message,
+                    "an empty namespace could not be ended"
+                );
             }
         }
     }

@@ -42,12 +42,16 @@ pub fn negotiate(headers: &HeaderMap) -> Result<Format, Fault> {
             continue;
         }
         let parameters: Vec<&str> = parts.collect();
-        let wanted = parameters.iter().find_map(|parameter| parameter.strip_prefix("as="));
+        let wanted = parameters
+            .iter()
+            .find_map(|parameter| parameter.strip_prefix("as="));
         let in_meta = parameters.contains(&"g=meta.k8s.io") && parameters.contains(&"v=v1");
         match wanted {
             None => return Ok(Format::Json),
             Some("Table") if in_meta => return Ok(Format::Table),
-            Some("PartialObjectMetadata" | "PartialObjectMetadataList") if in_meta => return Ok(Format::Metadata),
+            Some("PartialObjectMetadata" | "PartialObjectMetadataList") if in_meta => {
+                return Ok(Format::Metadata);
+            }
             Some(_) => {}
         }
     }
@@ -61,13 +65,22 @@ pub fn partial(object: &Value) -> Value {
 }
 
 /// An object, in the form that was asked for.
-pub fn object_answer(code: u16, server: &Server, resource: &Resource, object: &Object, format: Format) -> Response<Body> {
+pub fn object_answer(
+    code: u16,
+    server: &Server,
+    resource: &Resource,
+    object: &Object,
+    format: Format,
+) -> Response<Body> {
     match format {
         Format::Json => bytes_answer(code, rendered(resource, object)),
         Format::Metadata => json_answer(code, &partial(&object.value())),
         Format::Table => {
             let metadata = json!({"resourceVersion": object.revision.to_string()});
-            json_answer(code, &crate::table::table(resource, &[object], metadata, server.timestamp()))
+            json_answer(
+                code,
+                &crate::table::table(resource, &[object], metadata, server.timestamp()),
+            )
         }
     }
 }
@@ -76,7 +89,9 @@ pub fn object_answer(code: u16, server: &Server, resource: &Resource, object: &O
 pub fn bytes_answer(code: u16, bytes: Bytes) -> Response<Body> {
     let mut answer = Response::new(Full::new(bytes).boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
@@ -89,7 +104,9 @@ pub fn json_answer(code: u16, value: &Value) -> Response<Body> {
 pub fn failed(fault: &Fault) -> Response<Body> {
     let mut answer = json_answer(fault.code, &fault.status());
     if matches!(fault.code, 429 | 504) {
-        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        answer
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     answer
 }
@@ -97,7 +114,10 @@ pub fn failed(fault: &Fault) -> Response<Body> {
 /// A text.
 pub fn plain(text: &'static str) -> Response<Body> {
     let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync());
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     answer
 }
 
@@ -105,7 +125,9 @@ pub fn plain(text: &'static str) -> Response<Body> {
 pub fn text_stream(stream: BoxStream<'static, Bytes>) -> Response<Body> {
     let frames = stream.map(|bytes| Ok::<_, Infallible>(Frame::data(bytes)));
     let mut answer = Response::new(StreamBody::new(frames).boxed_unsync());
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     answer
 }
 

@@ -10,7 +10,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS: [&str; 8] = [
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
 
 /// The version of Kubernetes whose API this is.
 pub fn version() -> Value {
@@ -29,7 +38,10 @@ pub fn version() -> Value {
 
 /// Answers a question about the API.
 pub fn answer(registry: &Registry, index: &Index, headers: &HeaderMap) -> Result<Response<Body>, Fault> {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let wants_all = accept.split(',').any(|option| {
         let parts: Vec<&str> = option.split(';').map(str::trim).collect();
         parts.contains(&"as=APIGroupDiscoveryList") && parts.contains(&"v=v2")
@@ -45,7 +57,9 @@ pub fn answer(registry: &Registry, index: &Index, headers: &HeaderMap) -> Result
                 .collect();
             let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
             let mut answer = json_answer(200, &list);
-            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+            answer
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
             Ok(answer)
         }
         Index::Core => Ok(json_answer(
@@ -55,10 +69,16 @@ pub fn answer(registry: &Registry, index: &Index, headers: &HeaderMap) -> Result
         Index::Groups => {
             let all = groups.iter().filter(|(group, _)| !group.is_empty());
             let all: Vec<Value> = all.map(|(group, versions)| api_group(group, versions)).collect();
-            Ok(json_answer(200, &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": all})))
+            Ok(json_answer(
+                200,
+                &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": all}),
+            ))
         }
         Index::Group(group) => {
-            let versions = groups.get(group).filter(|_| !group.is_empty()).ok_or_else(Fault::no_resource)?;
+            let versions = groups
+                .get(group)
+                .filter(|_| !group.is_empty())
+                .ok_or_else(Fault::no_resource)?;
             let mut found = api_group(group, versions);
             found["kind"] = "APIGroup".into();
             found["apiVersion"] = "v1".into();
@@ -94,18 +114,26 @@ fn groups(registry: &Registry) -> BTreeMap<String, Vec<String>> {
 
 fn of_version<'a>(registry: &'a Registry, group: &str, version: &str) -> Vec<&'a Resource> {
     let all = registry.all().iter().map(|resource| &**resource);
-    all.filter(|resource| resource.group == group && resource.version == version).collect()
+    all.filter(|resource| resource.group == group && resource.version == version)
+        .collect()
 }
 
 fn api_group(group: &str, versions: &[String]) -> Value {
-    let version = |version: &String| json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    let version =
+        |version: &String| json!({"groupVersion": format!("{group}/{version}"), "version": version});
     let all: Vec<Value> = versions.iter().map(version).collect();
     json!({"name": group, "versions": all, "preferredVersion": all.first()})
 }
 
 /// The subresources of a resource: name, group, version and kind of what they take, and verbs.
 fn subresources(resource: &Resource) -> Vec<(&'static str, [String; 3], &'static [&'static str])> {
-    let own = || [resource.group.clone(), resource.version.clone(), resource.kind.clone()];
+    let own = || {
+        [
+            resource.group.clone(),
+            resource.version.clone(),
+            resource.kind.clone(),
+        ]
+    };
     let of = |group: &str, kind: &str| [group.to_owned(), "v1".to_owned(), kind.to_owned()];
     let mut all: Vec<(&'static str, [String; 3], &'static [&'static str])> = Vec::new();
     if resource.nature == Nature::Pod {
@@ -156,7 +184,10 @@ fn listed(resource: &Resource) -> Vec<Value> {
 
 fn aggregated(registry: &Registry, group: &str, versions: &[String]) -> Value {
     let version = |version: &String| {
-        let resources: Vec<Value> = of_version(registry, group, version).into_iter().map(discovered).collect();
+        let resources: Vec<Value> = of_version(registry, group, version)
+            .into_iter()
+            .map(discovered)
+            .collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
     let versions: Vec<Value> = versions.iter().map(version).collect();
@@ -168,7 +199,8 @@ fn aggregated(registry: &Registry, group: &str, versions: &[String]) -> Value {
 }
 
 fn discovered(resource: &Resource) -> Value {
-    let kind = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let kind =
+        |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let below: Vec<Value> = subresources(resource)
         .into_iter()
         .map(|(name, [group, version, of], verbs)| {
@@ -182,7 +214,10 @@ fn discovered(resource: &Resource) -> Value {
         "singularResource": resource.singular,
         "verbs": VERBS,
     });
-    for (name, list) in [("shortNames", &resource.short_names), ("categories", &resource.categories)] {
+    for (name, list) in [
+        ("shortNames", &resource.short_names),
+        ("categories", &resource.categories),
+    ] {
         if !list.is_empty() {
             found[name] = list.clone().into();
         }

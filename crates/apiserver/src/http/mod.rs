@@ -11,7 +11,9 @@ pub use answer::{Body, Format, partial};
 use crate::fault::Fault;
 use crate::resources::{Nature, Resource};
 use crate::server::{Server, locked};
-use crate::verbs::{Call, Caller, DeleteOptions, Deleted, ListOptions, Patch, Validation, page_metadata, rendered};
+use crate::verbs::{
+    Call, Caller, DeleteOptions, Deleted, ListOptions, Patch, Validation, page_metadata, rendered,
+};
 use crate::watch;
 use answer::{failed, json_answer, negotiate, object_answer, plain, status_success};
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -51,7 +53,12 @@ where
     }
 }
 
-async fn dispatch(server: &Arc<Server>, caller: &Caller, parts: &Parts, body: Bytes) -> Result<Response<Body>, Fault> {
+async fn dispatch(
+    server: &Arc<Server>,
+    caller: &Caller,
+    parts: &Parts,
+    body: Bytes,
+) -> Result<Response<Body>, Fault> {
     let registry = server.registry();
     let query = Query::new(parts.uri.query().unwrap_or_default());
     match route::route(&registry, parts.uri.path()) {
@@ -81,7 +88,10 @@ async fn dispatch(server: &Arc<Server>, caller: &Caller, parts: &Parts, body: By
             let mut answer = verb(server, &call, &place, parts, &query, body).await?;
             let warnings = std::mem::take(&mut *locked(&call.warnings));
             for warning in warnings.iter().take(MOST_WARNINGS) {
-                let text = warning.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
+                let text = warning
+                    .replace('\\', "\\\\")
+                    .replace('"', "\\\"")
+                    .replace(['\n', '\r'], " ");
                 if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
                     answer.headers_mut().append(WARNING, value);
                 }
@@ -127,7 +137,13 @@ async fn verb(
             let patch = read_patch(call.resource, &parts.headers, &body)?;
             let written = server.patch(call, patch).await?;
             let code = if written.created { 201 } else { 200 };
-            Ok(object_answer(code, server, call.resource, &written.object, format))
+            Ok(object_answer(
+                code,
+                server,
+                call.resource,
+                &written.object,
+                format,
+            ))
         }
         (&Method::DELETE, true) if call.subresource.is_empty() => {
             let options = delete_options(call, &parts.headers, &body, query)?;
@@ -139,7 +155,10 @@ async fn verb(
             let (call, options) = delete_options(call, &parts.headers, &body, query)?;
             let selector = ListOptions::read(call.resource, |name| query.get(name))?.selector;
             let deleted = server.delete_collection(&call, &selector, &options).await?;
-            let items: Vec<Bytes> = deleted.iter().map(|object| rendered(call.resource, object)).collect();
+            let items: Vec<Bytes> = deleted
+                .iter()
+                .map(|object| rendered(call.resource, object))
+                .collect();
             let metadata = json!({"resourceVersion": server.revision().to_string()});
             Ok(list_answer(call.resource, &metadata, &items))
         }
@@ -154,7 +173,11 @@ fn delete_options<'a>(
     body: &Bytes,
     query: &Query,
 ) -> Result<(Call<'a>, DeleteOptions), Fault> {
-    let given = if body.is_empty() { Value::Null } else { read_body(headers, body)? };
+    let given = if body.is_empty() {
+        Value::Null
+    } else {
+        read_body(headers, body)?
+    };
     let options = DeleteOptions::read(&given, |name| query.get(name))?;
     let dry_run = call.dry_run || given["dryRun"].as_array().is_some_and(|list| !list.is_empty());
     let call = Call {
@@ -177,16 +200,28 @@ async fn subresource(
     match (resource.nature, call.subresource, &parts.method) {
         (Nature::Pod, "binding", &Method::POST) => {
             server.bind(call, &read_body(&parts.headers, body)?).await?;
-            Ok(json_answer(201, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+            Ok(json_answer(
+                201,
+                &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+            ))
         }
         (Nature::Pod, "eviction", &Method::POST) => {
             server.evict(call, &read_body(&parts.headers, body)?).await?;
-            Ok(json_answer(201, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+            Ok(json_answer(
+                201,
+                &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+            ))
         }
         (Nature::Pod, "log", &Method::GET) => logs(server, call, query).await,
         (Nature::Namespace, "finalize", &Method::PUT) => {
             let written = server.finalize(call, &read_body(&parts.headers, body)?).await?;
-            Ok(object_answer(200, server, resource, &written.object, Format::Json))
+            Ok(object_answer(
+                200,
+                server,
+                resource,
+                &written.object,
+                Format::Json,
+            ))
         }
         (_, "scale", &Method::GET) => Ok(json_answer(200, &server.scale(call)?)),
         (_, "scale", &Method::PUT) => {
@@ -219,19 +254,32 @@ async fn subresource(
 
 async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Response<Body>, Fault> {
     let pod = server.read_one(call).await?.value();
-    let source = server.logs.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let source = server
+        .logs
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .clone();
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     let (Some(source), false) = (source, node.is_empty()) else {
         // What kubectl shows for a pod that nobody runs.
         let message = format!("pod {} does not have a host assigned", call.name);
         return Err(Fault::bad_request(message));
     };
-    let names: Vec<&str> = pod["spec"]["containers"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
+    let names: Vec<&str> = pod["spec"]["containers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
     let container = match (query.get("container"), names.as_slice()) {
         (Some(name), _) => name,
         (None, [one]) => (*one).to_owned(),
         (None, many) => {
-            let message = format!("a container name must be specified for pod {}, choose one of: [{}]", call.name, many.join(" "));
+            let message = format!(
+                "a container name must be specified for pod {}, choose one of: [{}]",
+                call.name,
+                many.join(" ")
+            );
             return Err(Fault::bad_request(message));
         }
     };
@@ -251,20 +299,31 @@ async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Re
     Ok(answer::text_stream(stream))
 }
 
-async fn list_or_watch(server: &Arc<Server>, call: &Call<'_>, query: &Query, format: Format) -> Result<Response<Body>, Fault> {
+async fn list_or_watch(
+    server: &Arc<Server>,
+    call: &Call<'_>,
+    query: &Query,
+    format: Format,
+) -> Result<Response<Body>, Fault> {
     let mut options = ListOptions::read(call.resource, |name| query.get(name))?;
     options.watch |= query.flag("watch");
     if options.watch {
         let body = watch::watch(server, call.resource, call.namespace, options, format).await?;
         let mut answer = Response::new(body);
-        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        answer
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         return Ok(answer);
     }
     let page = server.read_list(call, &options).await?;
     let metadata = page_metadata(&page, &options);
     match format {
         Format::Json => {
-            let items: Vec<Bytes> = page.items.iter().map(|object| rendered(call.resource, object)).collect();
+            let items: Vec<Bytes> = page
+                .items
+                .iter()
+                .map(|object| rendered(call.resource, object))
+                .collect();
             Ok(list_answer(call.resource, &metadata, &items))
         }
         Format::Table => {
@@ -322,7 +381,9 @@ fn dry_run(query: &Query) -> Result<bool, Fault> {
     match query.get("dryRun").as_deref() {
         None | Some("") => Ok(false),
         Some("All") => Ok(true),
-        Some(other) => Err(Fault::bad_request(format!("dryRun: {other:?} is not supported; use All"))),
+        Some(other) => Err(Fault::bad_request(format!(
+            "dryRun: {other:?} is not supported; use All"
+        ))),
     }
 }
 
@@ -339,8 +400,15 @@ fn validation(query: &Query) -> Result<Validation, Fault> {
 }
 
 fn media_type(headers: &HeaderMap) -> String {
-    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let text = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    text.split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
 }
 
 /// An object that was sent.
@@ -359,7 +427,8 @@ fn read_body(headers: &HeaderMap, body: &Bytes) -> Result<Value, Fault> {
 }
 
 fn read_json(body: &Bytes) -> Result<Value, Fault> {
-    serde_json::from_slice(body).map_err(|error| Fault::bad_request(format!("the body of the request cannot be read: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Fault::bad_request(format!("the body of the request cannot be read: {error}")))
 }
 
 fn read_yaml(body: &Bytes) -> Result<Value, Fault> {
@@ -372,7 +441,9 @@ fn read_patch(resource: &Resource, headers: &HeaderMap, body: &Bytes) -> Result<
     match media_type(headers).as_str() {
         "application/json-patch+json" => Ok(Patch::Json(read_json(body)?)),
         "application/merge-patch+json" => Ok(Patch::Merge(read_json(body)?)),
-        "application/strategic-merge-patch+json" if !resource.is_custom => Ok(Patch::Strategic(read_json(body)?)),
+        "application/strategic-merge-patch+json" if !resource.is_custom => {
+            Ok(Patch::Strategic(read_json(body)?))
+        }
         "application/apply-patch+yaml" => Ok(Patch::Apply(read_yaml(body)?)),
         _ => {
             let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];

@@ -20,7 +20,12 @@ pub fn answer(registry: &Registry, path: &str) -> Result<Response<Body>, Fault> 
             .collect();
         return Ok(json_answer(200, &json!({"paths": paths})));
     }
-    let resources: Vec<&Resource> = registry.all().iter().map(|resource| &**resource).filter(|resource| place(resource) == path).collect();
+    let resources: Vec<&Resource> = registry
+        .all()
+        .iter()
+        .map(|resource| &**resource)
+        .filter(|resource| place(resource) == path)
+        .collect();
     if resources.is_empty() {
         return Err(Fault::no_resource());
     }
@@ -48,7 +53,11 @@ fn place(resource: &Resource) -> String {
 }
 
 fn schema_name(resource: &Resource) -> String {
-    let mut parts: Vec<&str> = resource.group.split('.').filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&str> = resource
+        .group
+        .split('.')
+        .filter(|part| !part.is_empty())
+        .collect();
     parts.reverse();
     parts.extend([resource.version.as_str(), resource.kind.as_str()]);
     match resource.group.as_str() {
@@ -62,16 +71,27 @@ fn kind(resource: &Resource) -> Value {
 }
 
 fn operations(resource: &Resource) -> (String, Value) {
-    let scope = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
+    let scope = if resource.namespaced {
+        "/namespaces/{namespace}"
+    } else {
+        ""
+    };
     let path = format!("/{}{scope}/{}/{{name}}", place(resource), resource.plural);
     let parameter = |name: &str, r#type: &str| json!({"name": name, "in": "query", "schema": {"type": r#type, "uniqueItems": true}});
     let body = json!({"$ref": format!("#/components/schemas/{}", schema_name(resource))});
     let mut content = Map::new();
-    for media_type in ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"] {
+    for media_type in [
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+    ] {
         content.insert(media_type.to_owned(), json!({"schema": {"type": "object"}}));
     }
     if !resource.is_custom {
-        content.insert("application/strategic-merge-patch+json".to_owned(), json!({"schema": {"type": "object"}}));
+        content.insert(
+            "application/strategic-merge-patch+json".to_owned(),
+            json!({"schema": {"type": "object"}}),
+        );
     }
     let operations = json!({
         "get": {"x-kubernetes-action": "get", "x-kubernetes-group-version-kind": kind(resource),

@@ -76,11 +76,16 @@ pub fn route(registry: &Registry, path: &str) -> Route {
         ["apis"] => Route::Discovery(Index::Groups),
         ["apis", group] => Route::Discovery(Index::Group((*group).to_owned())),
         ["api", version] => Route::Discovery(Index::Version(String::new(), (*version).to_owned())),
-        ["apis", group, version] => Route::Discovery(Index::Version((*group).to_owned(), (*version).to_owned())),
-        ["openapi", "v3", rest @ ..] => Route::OpenApi(rest.join("/")),
-        ["apis", "authorization.k8s.io" | "authentication.k8s.io", "v1", review] if REVIEWS.contains(review) => {
-            Route::Access((*review).to_owned())
+        ["apis", group, version] => {
+            Route::Discovery(Index::Version((*group).to_owned(), (*version).to_owned()))
         }
+        ["openapi", "v3", rest @ ..] => Route::OpenApi(rest.join("/")),
+        [
+            "apis",
+            "authorization.k8s.io" | "authentication.k8s.io",
+            "v1",
+            review,
+        ] if REVIEWS.contains(review) => Route::Access((*review).to_owned()),
         ["api", version, rest @ ..] => place(registry, "", version, rest),
         ["apis", group, version, rest @ ..] => place(registry, group, version, rest),
         _ => Route::Nothing,
@@ -90,7 +95,9 @@ pub fn route(registry: &Registry, path: &str) -> Route {
 fn place(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> Route {
     let (namespace, rest) = match rest {
         // What is below a namespace is in it, apart from its own subresources.
-        ["namespaces", namespace, below @ ..] if !below.is_empty() && !is_own(group, below) => (*namespace, below),
+        ["namespaces", namespace, below @ ..] if !below.is_empty() && !is_own(group, below) => {
+            (*namespace, below)
+        }
         rest => ("", rest),
     };
     let (plural, name, subresource) = match rest {
@@ -102,7 +109,8 @@ fn place(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> Rout
     let Some(resource) = registry.find(group, version, plural) else {
         return Route::Nothing;
     };
-    let misplaced = !namespace.is_empty() && !resource.namespaced || resource.namespaced && namespace.is_empty() && !name.is_empty();
+    let misplaced = !namespace.is_empty() && !resource.namespaced
+        || resource.namespaced && namespace.is_empty() && !name.is_empty();
     if misplaced {
         return Route::Nothing;
     }

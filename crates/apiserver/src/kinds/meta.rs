@@ -24,7 +24,11 @@ const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-',
 /// Whether a text is a label of a domain.
 pub fn is_dns_label(text: &str) -> bool {
     let inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    !text.is_empty() && text.len() <= 63 && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+    !text.is_empty()
+        && text.len() <= 63
+        && text.chars().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 fn is_subdomain(text: &str) -> bool {
@@ -43,7 +47,10 @@ pub fn check(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let name = metadata["name"].as_str().unwrap_or_default();
     let mut errors = Vec::new();
     if name.is_empty() {
-        errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+        errors.push(FieldError::required(
+            "metadata.name",
+            "name or generateName is required",
+        ));
     } else if let Some(problem) = name_problem(resource, name) {
         errors.push(FieldError::invalid("metadata.name", name, problem));
     }
@@ -53,16 +60,27 @@ pub fn check(resource: &Resource, object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid("metadata.labels", key.as_str(), QUALIFIED));
         }
         if value.len() > 63 {
-            errors.push(FieldError::invalid("metadata.labels", value, "must be no more than 63 bytes"));
+            errors.push(FieldError::invalid(
+                "metadata.labels",
+                value,
+                "must be no more than 63 bytes",
+            ));
         } else if !is_label_value(value) {
             errors.push(FieldError::invalid("metadata.labels", value, LABEL_VALUE));
         }
     }
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
-    let size: usize = annotations.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+    let size: usize = annotations
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum();
     if size > 256 << 10 {
         let detail = "may not be more than 262144 bytes".to_owned();
-        errors.push(FieldError::new(crate::fault::Wrong::TooLong, "metadata.annotations", Value::Null, detail));
+        errors.push(FieldError::new(
+            crate::fault::Wrong::TooLong,
+            "metadata.annotations",
+            Value::Null,
+            detail,
+        ));
     }
     errors.extend(owners(&metadata["ownerReferences"]));
     errors
@@ -81,7 +99,11 @@ fn name_problem(resource: &Resource, name: &str) -> Option<String> {
     if fits {
         return None;
     }
-    let most = if matches!(resource.nature, Nature::Namespace | Nature::Service) { 63 } else { 253 };
+    let most = if matches!(resource.nature, Nature::Namespace | Nature::Service) {
+        63
+    } else {
+        253
+    };
     if name.len() > most {
         return Some(format!("must be no more than {most} bytes"));
     }
@@ -116,12 +138,21 @@ pub fn check_change(object: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (&object["metadata"], &old["metadata"]);
     let mut errors = Vec::new();
     if !old["deletionTimestamp"].is_null() {
-        let had = |finalizer: &Value| old["finalizers"].as_array().is_some_and(|list| list.contains(finalizer));
+        let had = |finalizer: &Value| {
+            old["finalizers"]
+                .as_array()
+                .is_some_and(|list| list.contains(finalizer))
+        };
         let finalizers = new["finalizers"].as_array().into_iter().flatten();
         let added: Vec<&Value> = finalizers.filter(|finalizer| !had(finalizer)).collect();
         if !added.is_empty() {
-            let added: Vec<String> = added.iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect();
-            let detail = format!("no new finalizers can be added if the object is being deleted, found new finalizers {added:?}");
+            let added: Vec<String> = added
+                .iter()
+                .map(|one| one.as_str().unwrap_or_default().to_owned())
+                .collect();
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers {added:?}"
+            );
             errors.push(FieldError::forbidden("metadata.finalizers", detail));
         }
     }
@@ -133,7 +164,15 @@ pub fn keep(object: &mut Value, old: &Value) {
     let Some(metadata) = object["metadata"].as_object_mut() else {
         return;
     };
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName", "selfLink"] {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "generateName",
+        "selfLink",
+    ] {
         match old["metadata"].get(field) {
             Some(value) => {
                 metadata.insert(field.to_owned(), value.clone());

@@ -81,11 +81,17 @@ pub fn check_change(resource: &Resource, object: &Value, old: &Value) -> Vec<Fie
                 _ => &["data", "binaryData"],
             };
             if object["immutable"] != true {
-                errors.push(FieldError::forbidden("immutable", "field is immutable when `immutable` is set"));
+                errors.push(FieldError::forbidden(
+                    "immutable",
+                    "field is immutable when `immutable` is set",
+                ));
             }
             for field in fields {
                 if object[field] != old[field] {
-                    errors.push(FieldError::forbidden(*field, "field is immutable when `immutable` is set"));
+                    errors.push(FieldError::forbidden(
+                        *field,
+                        "field is immutable when `immutable` is set",
+                    ));
                 }
             }
             errors
@@ -96,9 +102,16 @@ pub fn check_change(resource: &Resource, object: &Value, old: &Value) -> Vec<Fie
         Nature::PriorityClass if object["value"] != old["value"] => {
             vec![FieldError::forbidden("value", "may not be changed in an update.")]
         }
-        Nature::Service if object["spec"]["clusterIP"] != old["spec"]["clusterIP"] && !old["spec"]["clusterIP"].is_null() => {
+        Nature::Service
+            if object["spec"]["clusterIP"] != old["spec"]["clusterIP"]
+                && !old["spec"]["clusterIP"].is_null() =>
+        {
             let value = object["spec"]["clusterIPs"].clone();
-            vec![FieldError::invalid("spec.clusterIPs[0]", value, "may not change once set")]
+            vec![FieldError::invalid(
+                "spec.clusterIPs[0]",
+                value,
+                "may not change once set",
+            )]
         }
         _ => Vec::new(),
     }
@@ -116,8 +129,12 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
 
 fn secret(secret: &mut Value) {
     default(secret, "type", json!("Opaque"));
-    let Some(fields) = secret.as_object_mut() else { return };
-    let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
+    let Some(fields) = secret.as_object_mut() else {
+        return;
+    };
+    let Some(Value::Object(texts)) = fields.remove("stringData") else {
+        return;
+    };
     let data = fields.entry("data").or_insert_with(|| json!({}));
     for (key, text) in texts {
         data[key] = BASE64.encode(text.as_str().unwrap_or_default()).into();
@@ -181,11 +198,20 @@ fn keys(object: &Value) -> Vec<FieldError> {
     let inner = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let mut errors = Vec::new();
     for field in ["data", "binaryData"] {
-        for key in object[field].as_object().into_iter().flatten().map(|(key, _)| key) {
+        for key in object[field]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key)
+        {
             if key.is_empty() || key.len() > 253 || !key.chars().all(inner) {
                 let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  \
                      or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-                errors.push(FieldError::invalid(format!("{field}[{key}]"), key.as_str(), detail));
+                errors.push(FieldError::invalid(
+                    format!("{field}[{key}]"),
+                    key.as_str(),
+                    detail,
+                ));
             }
         }
     }

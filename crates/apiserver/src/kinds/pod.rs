@@ -24,11 +24,21 @@ pub fn fill_spec(spec: &mut Value) {
         default(spec, field, value);
     }
     for list in ["initContainers", "containers", "ephemeralContainers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+        for container in spec
+            .get_mut(list)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             fill_container(container, list != "ephemeralContainers");
         }
     }
-    for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
+    for volume in spec
+        .get_mut("volumes")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         fill_volume(volume);
     }
     if let Some(account) = spec.get("serviceAccountName").cloned() {
@@ -53,10 +63,20 @@ fn fill_container(container: &mut Value, has_resources: bool) {
     if has_resources {
         default(container, "resources", json!({}));
     }
-    for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+    for port in container
+        .get_mut("ports")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         default(port, "protocol", json!("TCP"));
     }
-    for env in container.get_mut("env").and_then(Value::as_array_mut).into_iter().flatten() {
+    for env in container
+        .get_mut("env")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if let Some(reference) = env.pointer_mut("/valueFrom/fieldRef") {
             default(reference, "apiVersion", json!("v1"));
         }
@@ -70,7 +90,12 @@ fn fill_container(container: &mut Value, has_resources: bool) {
 }
 
 fn fill_probe(probe: &mut Value) {
-    for (field, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)] {
+    for (field, value) in [
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ] {
         default(probe, field, json!(value));
     }
     if let Some(get) = probe.get_mut("httpGet").filter(|get| get.is_object()) {
@@ -93,7 +118,12 @@ fn requests_from_limits(resources: &mut Value) {
 const FILE_MODE: i64 = 420;
 
 fn fill_volume(volume: &mut Value) {
-    for (source, field) in [("configMap", "defaultMode"), ("secret", "defaultMode"), ("downwardAPI", "defaultMode"), ("projected", "defaultMode")] {
+    for (source, field) in [
+        ("configMap", "defaultMode"),
+        ("secret", "defaultMode"),
+        ("downwardAPI", "defaultMode"),
+        ("projected", "defaultMode"),
+    ] {
         if let Some(source) = volume.get_mut(source).filter(|source| source.is_object()) {
             default(source, field, json!(FILE_MODE));
         }
@@ -101,12 +131,19 @@ fn fill_volume(volume: &mut Value) {
     if let Some(path) = volume.get_mut("hostPath").filter(|path| path.is_object()) {
         default(path, "type", json!(""));
     }
-    let has_source = volume.as_object().is_some_and(|fields| fields.keys().any(|key| key != "name"));
+    let has_source = volume
+        .as_object()
+        .is_some_and(|fields| fields.keys().any(|key| key != "name"));
     if !has_source {
         volume["emptyDir"] = json!({});
     }
     let items = |volume: &mut Value, pointer: &str| {
-        for item in volume.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten() {
+        for item in volume
+            .pointer_mut(pointer)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Some(reference) = item.get_mut("fieldRef").filter(|reference| reference.is_object()) {
                 default(reference, "apiVersion", json!("v1"));
             }
@@ -118,7 +155,9 @@ fn fill_volume(volume: &mut Value) {
 /// The class of a pod by what it asks for.
 pub fn qos_class(pod: &Value) -> &'static str {
     let lists = ["containers", "initContainers"];
-    let containers = lists.iter().flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten());
+    let containers = lists
+        .iter()
+        .flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten());
     let mut guaranteed = true;
     let mut best_effort = true;
     for container in containers {

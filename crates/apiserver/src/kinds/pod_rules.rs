@@ -10,7 +10,10 @@ use volcano_api::quantity::Quantity;
 pub fn check(pod: &Value) -> Vec<FieldError> {
     let spec = &pod["spec"];
     let mut errors = Vec::new();
-    let containers = spec["containers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let containers = spec["containers"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     if containers.is_empty() {
         errors.push(FieldError::required("spec.containers", ""));
     }
@@ -18,22 +21,42 @@ pub fn check(pod: &Value) -> Vec<FieldError> {
     let mut names = BTreeSet::new();
     for list in ["initContainers", "containers"] {
         for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
-            container_rules(container, &format!("spec.{list}[{at}]"), &volumes, &mut names, &mut errors);
+            container_rules(
+                container,
+                &format!("spec.{list}[{at}]"),
+                &volumes,
+                &mut names,
+                &mut errors,
+            );
         }
     }
     for (field, allowed) in [
         ("restartPolicy", ["Always", "Never", "OnFailure"].as_slice()),
-        ("dnsPolicy", ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"].as_slice()),
+        (
+            "dnsPolicy",
+            ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"].as_slice(),
+        ),
     ] {
-        if spec[field].as_str().is_some_and(|value| !allowed.contains(&value)) {
+        if spec[field]
+            .as_str()
+            .is_some_and(|value| !allowed.contains(&value))
+        {
             let allowed: Vec<String> = allowed.iter().map(|one| (*one).to_owned()).collect();
-            errors.push(FieldError::not_supported(format!("spec.{field}"), spec[field].clone(), &allowed));
+            errors.push(FieldError::not_supported(
+                format!("spec.{field}"),
+                spec[field].clone(),
+                &allowed,
+            ));
         }
     }
     let grace = spec["terminationGracePeriodSeconds"].as_i64();
     if grace.is_some_and(|seconds| seconds < 0) {
         let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid("spec.terminationGracePeriodSeconds", grace, detail));
+        errors.push(FieldError::invalid(
+            "spec.terminationGracePeriodSeconds",
+            grace,
+            detail,
+        ));
     }
     errors
 }
@@ -75,7 +98,12 @@ fn container_rules(
     if container["image"].as_str().is_none_or(str::is_empty) {
         errors.push(FieldError::required(format!("{path}.image"), ""));
     }
-    for (at, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
+    for (at, mount) in container["volumeMounts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
         let name = mount["name"].as_str().unwrap_or_default();
         if !volumes.contains(name) {
             let field = format!("{path}.volumeMounts[{at}].name");
@@ -89,7 +117,11 @@ fn container_rules(
             let field = format!("{path}.ports[{at}].containerPort");
             match number {
                 0 => errors.push(FieldError::required(field, "")),
-                _ => errors.push(FieldError::invalid(field, number, "must be between 1 and 65535, inclusive")),
+                _ => errors.push(FieldError::invalid(
+                    field,
+                    number,
+                    "must be between 1 and 65535, inclusive",
+                )),
             }
         }
     }
@@ -105,7 +137,11 @@ fn amounts(resources: &Value, path: &str, errors: &mut Vec<FieldError>) {
         for (name, value) in resources[list].as_object().into_iter().flatten() {
             if amount(value).is_some_and(|amount| amount < Quantity::default()) {
                 let detail = "must be greater than or equal to 0";
-                errors.push(FieldError::invalid(format!("{path}.{list}[{name}]"), value.clone(), detail));
+                errors.push(FieldError::invalid(
+                    format!("{path}.{list}[{name}]"),
+                    value.clone(),
+                    detail,
+                ));
             }
         }
     }
@@ -115,7 +151,11 @@ fn amounts(resources: &Value, path: &str, errors: &mut Vec<FieldError>) {
             && request > limit
         {
             let detail = format!("must be less than or equal to {name} limit of {limit}");
-            errors.push(FieldError::invalid(format!("{path}.requests"), value.clone(), detail));
+            errors.push(FieldError::invalid(
+                format!("{path}.requests"),
+                value.clone(),
+                detail,
+            ));
         }
     }
 }
@@ -125,18 +165,31 @@ pub fn check_change(pod: &Value, old: &Value) -> Vec<FieldError> {
     let (mut new, mut was) = (pod["spec"].clone(), old["spec"].clone());
     for spec in [&mut new, &mut was] {
         for list in ["containers", "initContainers"] {
-            for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            for container in spec
+                .get_mut(list)
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
                 container["image"] = Value::Null;
             }
         }
-        for field in ["activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates"] {
+        for field in [
+            "activeDeadlineSeconds",
+            "terminationGracePeriodSeconds",
+            "tolerations",
+            "schedulingGates",
+        ] {
             if let Some(fields) = spec.as_object_mut() {
                 fields.remove(field);
             }
         }
     }
     // While it is held back, where it may run can be narrowed.
-    if old["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+    if old["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| !gates.is_empty())
+    {
         for spec in [&mut new, &mut was] {
             if let Some(fields) = spec.as_object_mut() {
                 fields.remove("nodeSelector");

@@ -22,7 +22,12 @@ pub fn fill(service: &mut Value) {
         let address = spec["clusterIP"].clone();
         default(spec, "clusterIPs", json!([address]));
     }
-    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+    for port in spec
+        .get_mut("ports")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         default(port, "protocol", json!("TCP"));
         let number = port["port"].clone();
         default(port, "targetPort", number);
@@ -42,7 +47,11 @@ pub fn check(service: &Value) -> Vec<FieldError> {
         let number = port["port"].as_i64().unwrap_or_default();
         if !(1..=65535).contains(&number) {
             let detail = "must be between 1 and 65535, inclusive";
-            errors.push(FieldError::invalid(format!("spec.ports[{at}].port"), number, detail));
+            errors.push(FieldError::invalid(
+                format!("spec.ports[{at}].port"),
+                number,
+                detail,
+            ));
         }
         if ports.len() > 1 && port["name"].as_str().is_none_or(str::is_empty) {
             errors.push(FieldError::required(format!("spec.ports[{at}].name"), ""));
@@ -61,7 +70,11 @@ impl ClusterAddresses {
     /// Gives a Service that wants an address one that `taken` does not know.
     pub fn give(&mut self, service: &mut Value, taken: impl Fn(&str) -> bool) {
         let spec = &mut service["spec"];
-        if spec["type"] == "ExternalName" || spec["clusterIP"].as_str().is_some_and(|address| !address.is_empty()) {
+        if spec["type"] == "ExternalName"
+            || spec["clusterIP"]
+                .as_str()
+                .is_some_and(|address| !address.is_empty())
+        {
             return;
         }
         for _ in 0..u16::MAX {

@@ -22,7 +22,10 @@ fn a_pod_gets_its_defaults() {
     assert_eq!(spec["restartPolicy"], "Always");
     assert_eq!(spec["terminationGracePeriodSeconds"], 30);
     assert_eq!(spec["containers"][0]["imagePullPolicy"], "Always");
-    assert_eq!(spec["containers"][0]["resources"]["requests"], json!({"cpu": "1"}));
+    assert_eq!(
+        spec["containers"][0]["resources"]["requests"],
+        json!({"cpu": "1"})
+    );
     assert_eq!(spec["containers"][1]["imagePullPolicy"], "IfNotPresent");
     assert_eq!(spec["containers"][1]["ports"][0]["protocol"], "TCP");
     assert_eq!(spec["volumes"][0], json!({"name": "v", "emptyDir": {}}));
@@ -35,7 +38,10 @@ fn pods_are_classed_by_what_they_ask_for() {
         (json!({}), "BestEffort"),
         (json!({"requests": {"cpu": "1"}}), "Burstable"),
         (json!({"limits": {"cpu": "1"}}), "Burstable"),
-        (json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}), "Guaranteed"),
+        (
+            json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}),
+            "Guaranteed",
+        ),
         (json!({"requests": {"nvidia.com/gpu": "1"}}), "BestEffort"),
     ] {
         let pod = json!({"spec": {"containers": [{"resources": resources}]}});
@@ -50,19 +56,39 @@ fn wrong_pods_are_refused_with_the_field() {
     assert!(check(&pods, &good).is_empty());
     for (pointer, value, expected) in [
         ("/spec/containers", json!([]), "spec.containers: Required value"),
-        ("/spec/containers/0/name", json!("A_b"), "spec.containers[0].name: Invalid value: \"A_b\""),
-        ("/spec/containers/0/image", json!(""), "spec.containers[0].image: Required value"),
-        ("/spec/containers/0", json!({"name": "a", "image": "x", "volumeMounts": [{"name": "v"}]}),
-            "spec.containers[0].volumeMounts[0].name: Not found: \"v\""),
-        ("/spec/containers/0", json!({"name": "a", "image": "x", "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}}),
-            "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1"),
-        ("/spec/containers/0", json!({"name": "a", "image": "x", "resources": {"requests": {"cpu": "-1"}}}),
-            "spec.containers[0].resources.requests[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"),
+        (
+            "/spec/containers/0/name",
+            json!("A_b"),
+            "spec.containers[0].name: Invalid value: \"A_b\"",
+        ),
+        (
+            "/spec/containers/0/image",
+            json!(""),
+            "spec.containers[0].image: Required value",
+        ),
+        (
+            "/spec/containers/0",
+            json!({"name": "a", "image": "x", "volumeMounts": [{"name": "v"}]}),
+            "spec.containers[0].volumeMounts[0].name: Not found: \"v\"",
+        ),
+        (
+            "/spec/containers/0",
+            json!({"name": "a", "image": "x", "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}}),
+            "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1",
+        ),
+        (
+            "/spec/containers/0",
+            json!({"name": "a", "image": "x", "resources": {"requests": {"cpu": "-1"}}}),
+            "spec.containers[0].resources.requests[cpu]: Invalid value: \"-1\": must be greater than or equal to 0",
+        ),
     ] {
         let mut pod = good.clone();
         *pod.pointer_mut(pointer).unwrap() = value;
         let errors = check(&pods, &pod);
-        assert!(errors.len() == 1 && errors[0].to_string().starts_with(expected), "{errors:?}");
+        assert!(
+            errors.len() == 1 && errors[0].to_string().starts_with(expected),
+            "{errors:?}"
+        );
     }
 }
 
@@ -76,7 +102,11 @@ fn a_pod_keeps_its_spec() {
     assert!(check_change(&pods, &image, &old).is_empty());
     let mut moved = old.clone();
     moved["spec"]["nodeName"] = json!("m");
-    assert!(check_change(&pods, &moved, &old)[0].to_string().starts_with("spec: Forbidden: pod updates may not change"));
+    assert!(
+        check_change(&pods, &moved, &old)[0]
+            .to_string()
+            .starts_with("spec: Forbidden: pod updates may not change")
+    );
 }
 
 #[test]
@@ -84,10 +114,16 @@ fn secrets_take_texts_and_keep_what_is_immutable() {
     let secrets = resource(Nature::Secret);
     let mut secret = json!({"stringData": {"a": "hello"}, "data": {"b": "eA=="}});
     fill(&secrets, &mut secret);
-    assert_eq!(secret, json!({"type": "Opaque", "data": {"a": "aGVsbG8=", "b": "eA=="}}));
+    assert_eq!(
+        secret,
+        json!({"type": "Opaque", "data": {"a": "aGVsbG8=", "b": "eA=="}})
+    );
     let old = json!({"immutable": true, "data": {"a": "eA=="}});
     let errors = check_change(&secrets, &json!({"immutable": true, "data": {}}), &old);
-    assert_eq!(errors[0].to_string(), "data: Forbidden: field is immutable when `immutable` is set");
+    assert_eq!(
+        errors[0].to_string(),
+        "data: Forbidden: field is immutable when `immutable` is set"
+    );
 }
 
 #[test]
@@ -95,11 +131,19 @@ fn names_and_labels_follow_the_rules_of_their_kind() {
     let named = |name: &str| json!({"metadata": {"name": name}});
     let is_fine = |nature, name: &str| meta::check(&resource(nature), &named(name)).is_empty();
     assert!(is_fine(Nature::ConfigMap, "a.b-c") && !is_fine(Nature::Namespace, "a.b"));
-    assert!(!is_fine(Nature::ConfigMap, "A") && !is_fine(Nature::ConfigMap, "-a") && !is_fine(Nature::ConfigMap, ""));
+    assert!(
+        !is_fine(Nature::ConfigMap, "A")
+            && !is_fine(Nature::ConfigMap, "-a")
+            && !is_fine(Nature::ConfigMap, "")
+    );
     assert!(!is_fine(Nature::Service, "1a") && is_fine(Nature::Service, "a1"));
     let wrong = json!({"metadata": {"name": "a", "labels": {"k": "a b"}}});
     let errors = meta::check(&resource(Nature::ConfigMap), &wrong);
-    assert!(errors[0].to_string().starts_with("metadata.labels: Invalid value: \"a b\": a valid label must be"));
+    assert!(
+        errors[0]
+            .to_string()
+            .starts_with("metadata.labels: Invalid value: \"a b\": a valid label must be")
+    );
 }
 
 #[test]

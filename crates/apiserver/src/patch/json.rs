@@ -19,7 +19,9 @@ pub fn parse(body: &Value) -> Result<Vec<Operation>, String> {
     let operations = body.as_array().ok_or("a JSON patch is a list of operations")?;
     if operations.len() > MOST_OPERATIONS {
         let count = operations.len();
-        return Err(format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {count}"));
+        return Err(format!(
+            "The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {count}"
+        ));
     }
     operations.iter().map(operation).collect()
 }
@@ -27,7 +29,10 @@ pub fn parse(body: &Value) -> Result<Vec<Operation>, String> {
 fn operation(operation: &Value) -> Result<Operation, String> {
     let text = |key: &str| operation[key].as_str().map(str::to_owned);
     let op = text("op").ok_or("an operation of a JSON patch has no \"op\"")?;
-    if !matches!(op.as_str(), "add" | "remove" | "replace" | "move" | "copy" | "test") {
+    if !matches!(
+        op.as_str(),
+        "add" | "remove" | "replace" | "move" | "copy" | "test"
+    ) {
         return Err(format!("unknown operation {op:?} in a JSON patch"));
     }
     let path = text("path").ok_or_else(|| format!("operation {op:?} has no \"path\""))?;
@@ -47,8 +52,13 @@ fn split(path: &str) -> Result<Vec<String>, String> {
     if path.is_empty() {
         return Ok(Vec::new());
     }
-    let path = path.strip_prefix('/').ok_or_else(|| format!("path {path:?} does not begin with a slash"))?;
-    Ok(path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
+    let path = path
+        .strip_prefix('/')
+        .ok_or_else(|| format!("path {path:?} does not begin with a slash"))?;
+    Ok(path
+        .split('/')
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect())
 }
 
 /// Applies all operations, or says which one cannot be.
@@ -75,7 +85,9 @@ fn one(target: &mut Value, operation: &Operation) -> Result<(), String> {
             add(target, &operation.path, moved)
         }
         "copy" => {
-            let copied = find(target, &operation.from).ok_or("there is nothing to copy")?.clone();
+            let copied = find(target, &operation.from)
+                .ok_or("there is nothing to copy")?
+                .clone();
             add(target, &operation.path, copied)
         }
         _ => match find(target, &operation.path) {
@@ -104,8 +116,14 @@ fn add(target: &mut Value, path: &[String], value: Value) -> Result<(), String> 
             fields.insert(last.clone(), value);
         }
         Value::Array(items) => {
-            let at = if last == "-" { Some(items.len()) } else { last.parse().ok() };
-            let at = at.filter(|at| *at <= items.len()).ok_or("the index is outside of the list")?;
+            let at = if last == "-" {
+                Some(items.len())
+            } else {
+                last.parse().ok()
+            };
+            let at = at
+                .filter(|at| *at <= items.len())
+                .ok_or("the index is outside of the list")?;
             items.insert(at, value);
         }
         _ => return Err("its parent is neither an object nor a list".to_owned()),

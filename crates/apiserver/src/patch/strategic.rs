@@ -31,7 +31,9 @@ pub fn merge(target: &mut Value, patch: &Value, schema: Option<&Schema>) -> Resu
     if !target.is_object() {
         *target = Value::Object(Map::new());
     }
-    let Value::Object(fields) = target else { return Ok(()) };
+    let Value::Object(fields) = target else {
+        return Ok(());
+    };
     if let Some(kept) = patch.get(RETAIN_KEYS).and_then(Value::as_array) {
         fields.retain(|name, _| kept.iter().any(|key| key == name));
     }
@@ -53,15 +55,26 @@ pub fn merge(target: &mut Value, patch: &Value, schema: Option<&Schema>) -> Resu
                 fields.remove(name);
             }
             (Value::Array(items), Some(key)) => {
-                let slot = fields.entry(name.clone()).or_insert_with(|| Value::Array(Vec::new()));
+                let slot = fields
+                    .entry(name.clone())
+                    .or_insert_with(|| Value::Array(Vec::new()));
                 let order = patch.get(&format!("{ORDER}{name}"));
-                merge_list(slot, items, key, known.and_then(|known| known.items.as_deref()), order)
-                    .map_err(|problem| format!("{name}: {problem}"))?;
+                merge_list(
+                    slot,
+                    items,
+                    key,
+                    known.and_then(|known| known.items.as_deref()),
+                    order,
+                )
+                .map_err(|problem| format!("{name}: {problem}"))?;
             }
             (Value::Object(_), _) => {
                 let below = fields.entry(name.clone()).or_insert(Value::Null);
                 merge(below, value, known)?;
-                if value.get(DIRECTIVE).is_some_and(|directive| directive == "delete") {
+                if value
+                    .get(DIRECTIVE)
+                    .is_some_and(|directive| directive == "delete")
+                {
                     fields.remove(name);
                 }
             }
@@ -95,7 +108,10 @@ fn merge_list(
         *slot = Value::Array(Vec::new());
     }
     let Value::Array(items) = slot else { return Ok(()) };
-    let replaces = |item: &Value| item.get(DIRECTIVE).is_some_and(|directive| directive == "replace");
+    let replaces = |item: &Value| {
+        item.get(DIRECTIVE)
+            .is_some_and(|directive| directive == "replace")
+    };
     if patch.iter().any(|item| replaces(item) && item.get(key).is_none()) {
         *items = patch.iter().filter(|item| !replaces(item)).cloned().collect();
         return Ok(());
@@ -107,7 +123,9 @@ fn merge_list(
             }
             continue;
         }
-        let identity = item.get(key).ok_or_else(|| format!("map: {item} does not contain declared merge key: {key}"))?;
+        let identity = item
+            .get(key)
+            .ok_or_else(|| format!("map: {item} does not contain declared merge key: {key}"))?;
         let at = items.iter().position(|known| known.get(key) == Some(identity));
         let directive = item.get(DIRECTIVE).and_then(Value::as_str);
         match (directive, at) {

@@ -8,7 +8,11 @@ fn merge_patches_are_those_of_the_rfc() {
         (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
         (json!({"a": "b", "c": 1}), json!({"a": null}), json!({"c": 1})),
         (json!({"a": [1]}), json!({"a": [2]}), json!({"a": [2]})),
-        (json!({"a": {"b": 1}}), json!({"a": {"c": null, "d": {"e": null}}}), json!({"a": {"b": 1, "d": {}}})),
+        (
+            json!({"a": {"b": 1}}),
+            json!({"a": {"c": null, "d": {"e": null}}}),
+            json!({"a": {"b": 1, "d": {}}}),
+        ),
         (json!({"a": "b"}), json!(["c"]), json!(["c"])),
     ] {
         merge(&mut target, &patch);
@@ -37,12 +41,24 @@ fn json_patches_change_what_they_name_or_say_why_not() {
             {"op": "move", "from": "/a", "path": "/moved"},
         ]),
     );
-    assert_eq!(done.unwrap(), json!({"list": [5, 2, 6], "copy": [5, 2, 6], "moved": {"b/c": null}}));
+    assert_eq!(
+        done.unwrap(),
+        json!({"list": [5, 2, 6], "copy": [5, 2, 6], "moved": {"b/c": null}})
+    );
     for (patch, part) in [
-        (json!([{"op": "test", "path": "/a", "value": 2}]), "not the tested one"),
+        (
+            json!([{"op": "test", "path": "/a", "value": 2}]),
+            "not the tested one",
+        ),
         (json!([{"op": "remove", "path": "/x"}]), "nothing to remove"),
-        (json!([{"op": "add", "path": "/x/y", "value": 1}]), "parent is missing"),
-        (json!([{"op": "add", "path": "/list/9", "value": 1}]), "outside of the list"),
+        (
+            json!([{"op": "add", "path": "/x/y", "value": 1}]),
+            "parent is missing",
+        ),
+        (
+            json!([{"op": "add", "path": "/list/9", "value": 1}]),
+            "outside of the list",
+        ),
         (json!([{"op": "jump", "path": "/list"}]), "unknown operation"),
         (json!([{"op": "add", "path": "list", "value": 1}]), "slash"),
         (json!([{"op": "replace", "path": "/list"}]), "has no \"value\""),
@@ -66,9 +82,21 @@ fn strategic_patches_merge_lists_by_their_keys() {
         "status": {"conditions": [{"type": "Ready", "status": "False"}]},
     });
     for (patch, pointer, expected) in [
-        (json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}), "/spec/containers/1/image", json!("2")),
-        (json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}), "/spec/containers/0/image", json!("1")),
-        (json!({"spec": {"containers": [{"name": "c"}]}}), "/spec/containers/2", json!({"name": "c"})),
+        (
+            json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}),
+            "/spec/containers/1/image",
+            json!("2"),
+        ),
+        (
+            json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}),
+            "/spec/containers/0/image",
+            json!("1"),
+        ),
+        (
+            json!({"spec": {"containers": [{"name": "c"}]}}),
+            "/spec/containers/2",
+            json!({"name": "c"}),
+        ),
         (
             json!({"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}),
             "/spec/containers",
@@ -89,11 +117,31 @@ fn strategic_patches_merge_lists_by_their_keys() {
             "/spec/containers/0/name",
             json!("b"),
         ),
-        (json!({"spec": {"tolerations": [{"key": "b"}]}}), "/spec/tolerations", json!([{"key": "b"}])),
-        (json!({"metadata": {"finalizers": ["b"]}}), "/metadata/finalizers", json!(["a", "b"])),
-        (json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}), "/metadata/finalizers", json!([])),
-        (json!({"metadata": {"labels": {"x": null, "y": "2"}}}), "/metadata/labels", json!({"y": "2"})),
-        (json!({"metadata": {"labels": {"$patch": "replace", "y": "2"}}}), "/metadata/labels", json!({"y": "2"})),
+        (
+            json!({"spec": {"tolerations": [{"key": "b"}]}}),
+            "/spec/tolerations",
+            json!([{"key": "b"}]),
+        ),
+        (
+            json!({"metadata": {"finalizers": ["b"]}}),
+            "/metadata/finalizers",
+            json!(["a", "b"]),
+        ),
+        (
+            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}),
+            "/metadata/finalizers",
+            json!([]),
+        ),
+        (
+            json!({"metadata": {"labels": {"x": null, "y": "2"}}}),
+            "/metadata/labels",
+            json!({"y": "2"}),
+        ),
+        (
+            json!({"metadata": {"labels": {"$patch": "replace", "y": "2"}}}),
+            "/metadata/labels",
+            json!({"y": "2"}),
+        ),
         (
             json!({"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "X"}]}}),
             "/status/conditions",
@@ -105,8 +153,16 @@ fn strategic_patches_merge_lists_by_their_keys() {
         assert_eq!(target.pointer(pointer), Some(&expected), "{patch}");
     }
     let mut target = pod.clone();
-    let error = strategic_merge(&mut target, &json!({"spec": {"containers": [{"image": "x"}]}}), Some(&schema));
-    assert!(error.unwrap_err().contains("does not contain declared merge key: name"));
+    let error = strategic_merge(
+        &mut target,
+        &json!({"spec": {"containers": [{"image": "x"}]}}),
+        Some(&schema),
+    );
+    assert!(
+        error
+            .unwrap_err()
+            .contains("does not contain declared merge key: name")
+    );
     let mut target = pod;
     let error = strategic_merge(&mut target, &json!({"spec": {"$patch": "wish"}}), Some(&schema));
     assert_eq!(error.unwrap_err(), "Wrong patch type: wish");

@@ -31,9 +31,16 @@ pub fn check(definition: &Value) -> Vec<FieldError> {
     if group.is_empty() {
         errors.push(FieldError::required("spec.group", ""));
     } else if !group.contains('.') {
-        errors.push(FieldError::invalid("spec.group", group.as_str(), "should be a domain with at least one dot"));
+        errors.push(FieldError::invalid(
+            "spec.group",
+            group.as_str(),
+            "should be a domain with at least one dot",
+        ));
     }
-    for (value, field) in [(&plural, "spec.names.plural"), (&text(&spec["names"]["kind"]), "spec.names.kind")] {
+    for (value, field) in [
+        (&plural, "spec.names.plural"),
+        (&text(&spec["names"]["kind"]), "spec.names.kind"),
+    ] {
         if value.is_empty() {
             errors.push(FieldError::required(field, ""));
         }
@@ -49,9 +56,18 @@ pub fn check(definition: &Value) -> Vec<FieldError> {
         errors.push(FieldError::not_supported("spec.scope", scope.into(), &allowed));
     }
     let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
+    if versions
+        .iter()
+        .filter(|version| version["storage"] == true)
+        .count()
+        != 1
+    {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid("spec.versions", spec["versions"].clone(), detail));
+        errors.push(FieldError::invalid(
+            "spec.versions",
+            spec["versions"].clone(),
+            detail,
+        ));
     }
     if text(&spec["conversion"]["strategy"]) == "Webhook" {
         errors.push(FieldError::forbidden(
@@ -76,7 +92,14 @@ pub fn check(definition: &Value) -> Vec<FieldError> {
 pub fn resources(definition: &Value, table: TableId) -> Vec<Resource> {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let texts = |value: &Value| value.as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
+    let texts = |value: &Value| {
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(text)
+            .collect::<Vec<_>>()
+    };
     let versions = spec["versions"].as_array().into_iter().flatten();
     versions
         .filter(|version| version["served"] == true || version["storage"] == true)
@@ -99,7 +122,9 @@ pub fn resources(definition: &Value, table: TableId) -> Vec<Resource> {
                 namespaced: spec["scope"] == "Namespaced",
                 status: subresources["status"].is_object(),
                 scale: scale(&subresources["scale"]),
-                selectable: fields.map(|path| Selectable::new(path.trim_start_matches('.'))).collect(),
+                selectable: fields
+                    .map(|path| Selectable::new(path.trim_start_matches('.')))
+                    .collect(),
                 nature: Nature::Plain,
                 columns: columns(&version["additionalPrinterColumns"]),
                 is_custom: true,
@@ -122,7 +147,8 @@ fn schema_of(published: &Value) -> Arc<Schema> {
     let given = published["properties"]["metadata"].take();
     let name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
     published["properties"]["metadata"] = json!({"$ref": format!("#/$defs/{name}")});
-    let (root, mut definitions) = crate::schema::builtin::published::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>();
+    let (root, mut definitions) =
+        crate::schema::builtin::published::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>();
     let mut root = root;
     // Rules on the name are all that a CRD can say of metadata.
     if given["properties"]["name"].is_object() {
@@ -144,7 +170,8 @@ fn scale(scale: &Value) -> Option<Scale> {
 /// The columns of `kubectl get`; a definition without any shows the age.
 fn columns(columns: &Value) -> Vec<Column> {
     let Some(columns) = columns.as_array().filter(|columns| !columns.is_empty()) else {
-        let definition = json!({"name": "Age", "type": "date", "format": "", "priority": 0, "description": ""});
+        let definition =
+            json!({"name": "Age", "type": "date", "format": "", "priority": 0, "description": ""});
         return vec![Column {
             definition,
             path: ".metadata.creationTimestamp".to_owned(),
@@ -165,9 +192,7 @@ fn columns(columns: &Value) -> Vec<Column> {
 
 /// The status of a definition that is served.
 pub fn accepted(definition: &mut Value, now: &str) {
-    let condition = |name: &str, reason: &str, message: &str| {
-        json!({"type": name, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message})
-    };
+    let condition = |name: &str, reason: &str, message: &str| json!({"type": name, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message});
     let stored = definition["spec"]["versions"].as_array().into_iter().flatten();
     let stored: Vec<Value> = stored
         .filter(|version| version["storage"] == true)

@@ -86,7 +86,8 @@ impl Resource {
 
     /// The schema; that of a built-in kind is made when it is first asked for.
     pub fn schema(&self) -> &Arc<Schema> {
-        self.schema.get_or_init(|| self.make_schema.map(|make| make()).unwrap_or_default())
+        self.schema
+            .get_or_init(|| self.make_schema.map(|make| make()).unwrap_or_default())
     }
 
     /// For messages that name the resource.
@@ -132,26 +133,35 @@ impl Registry {
     /// Adds a resource.
     pub fn add(&mut self, resource: Resource) {
         let resource = Arc::new(resource);
-        let path = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
+        let path = (
+            resource.group.clone(),
+            resource.version.clone(),
+            resource.plural.clone(),
+        );
         self.by_path.insert(path, resource.clone());
         self.resources.push(resource);
     }
 
     /// Removes all versions of a resource.
     pub fn remove(&mut self, group: &str, plural: &str) {
-        self.resources.retain(|resource| resource.group != group || resource.plural != plural);
-        self.by_path.retain(|(of, _, name), _| of != group || name != plural);
+        self.resources
+            .retain(|resource| resource.group != group || resource.plural != plural);
+        self.by_path
+            .retain(|(of, _, name), _| of != group || name != plural);
     }
 
     /// By group, version and plural.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         // No borrowed form of a tuple of texts exists; a request looks here once.
-        self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        self.by_path
+            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
     /// The resource whose objects are in a table.
     pub fn of_table(&self, table: TableId) -> Option<&Arc<Resource>> {
-        self.resources.iter().find(|resource| resource.table == table && resource.is_storage)
+        self.resources
+            .iter()
+            .find(|resource| resource.table == table && resource.is_storage)
     }
 
     /// The one of a built-in nature.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 /// The schema of a kind, as it is published.
 pub fn published<T: JsonSchema>() -> (Value, Map<String, Value>) {
-    let root = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    let root = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>();
     let mut root = root.to_value();
     let definitions = root.as_object_mut().and_then(|root| root.remove("$defs"));
     let definitions = definitions.and_then(|definitions| match definitions {
@@ -78,9 +80,19 @@ const LISTS: &[(&str, &str, &[&str], &str)] = &[
 
 /// Types that are replaced as a whole.
 const ATOMIC_TYPES: &[&str] = &[
-    "LabelSelector", "NodeSelector", "NodeSelectorTerm", "LocalObjectReference", "ObjectReference",
-    "ConfigMapKeySelector", "SecretKeySelector", "ObjectFieldSelector", "ResourceFieldSelector",
-    "SecretReference", "RoleRef", "TypedLocalObjectReference", "ScopeSelector",
+    "LabelSelector",
+    "NodeSelector",
+    "NodeSelectorTerm",
+    "LocalObjectReference",
+    "ObjectReference",
+    "ConfigMapKeySelector",
+    "SecretKeySelector",
+    "ObjectFieldSelector",
+    "ResourceFieldSelector",
+    "SecretReference",
+    "RoleRef",
+    "TypedLocalObjectReference",
+    "ScopeSelector",
 ];
 
 /// Adds to a type what its published schema leaves out.

@@ -123,7 +123,11 @@ impl Compiler<'_> {
         };
         let is_int_or_string = flag(schema, "x-kubernetes-int-or-string");
         let (all_of, one_of) = (many("allOf")?, many("oneOf")?);
-        let any_of = if is_int_or_string { Vec::new() } else { many("anyOf")? };
+        let any_of = if is_int_or_string {
+            Vec::new()
+        } else {
+            many("anyOf")?
+        };
         let not = match schema.get("not") {
             Some(not) => Some(Box::new(self.plain(not, &format!("{path}.not"), depth + 1)?)),
             None => None,
@@ -154,8 +158,22 @@ impl Compiler<'_> {
             not,
         };
         let keys = [
-            "enum", "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
-            "minProperties", "maxProperties", "pattern", "format", "allOf", "anyOf", "oneOf", "not",
+            "enum",
+            "minimum",
+            "maximum",
+            "multipleOf",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "minProperties",
+            "maxProperties",
+            "pattern",
+            "format",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
         ];
         Ok(keys.iter().any(|key| schema.get(key).is_some()).then_some(limits))
     }
@@ -189,7 +207,10 @@ fn list(schema: &Value) -> List {
     match schema["x-kubernetes-list-type"].as_str() {
         Some("set") => List::Set,
         Some("map") => {
-            let keys = schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten();
+            let keys = schema["x-kubernetes-list-map-keys"]
+                .as_array()
+                .into_iter()
+                .flatten();
             List::Map(keys.filter_map(Value::as_str).map(Into::into).collect())
         }
         _ => List::Atomic,
@@ -197,16 +218,22 @@ fn list(schema: &Value) -> List {
 }
 
 fn rules(schema: &Value) -> Result<Vec<Rule>, String> {
-    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+    let rules = schema["x-kubernetes-validations"]
+        .as_array()
+        .into_iter()
+        .flatten();
     rules
         .map(|rule| {
             let text = |key: &str| rule[key].as_str().map(str::to_owned);
             let source = text("rule").unwrap_or_default();
-            let program = |source: &str| Program::parse(source).map_err(|error| format!("rule {source:?}: {error}"));
+            let program =
+                |source: &str| Program::parse(source).map_err(|error| format!("rule {source:?}: {error}"));
             Ok(Rule {
                 program: program(&source)?,
                 message: text("message"),
-                message_expression: text("messageExpression").map(|source| program(&source)).transpose()?,
+                message_expression: text("messageExpression")
+                    .map(|source| program(&source))
+                    .transpose()?,
                 field_path: text("fieldPath").unwrap_or_default(),
                 reason: text("reason").unwrap_or_default(),
                 is_transition: source.contains("oldSelf"),

@@ -17,7 +17,9 @@ const MOST_TOLD: usize = 100;
 fn walk(value: &mut Value, schema: &Schema, path: &Trail<'_>, gone: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            if schema.embedded || schema.r#type == Type::Any && schema.properties.is_empty() && schema.additional.is_none() {
+            if schema.embedded
+                || schema.r#type == Type::Any && schema.properties.is_empty() && schema.additional.is_none()
+            {
                 return;
             }
             let keeps = schema.preserve;
@@ -69,7 +71,9 @@ pub fn fill_defaults(value: &mut Value, schema: &Schema) {
                 }
             }
             if let Some(known) = &schema.additional {
-                let others = fields.iter_mut().filter(|(name, _)| !schema.properties.contains_key(name.as_str()));
+                let others = fields
+                    .iter_mut()
+                    .filter(|(name, _)| !schema.properties.contains_key(name.as_str()));
                 others.for_each(|(_, below)| fill_defaults(below, known));
             }
         }

@@ -30,14 +30,20 @@ fn spec() -> Arc<Schema> {
 }
 
 fn errors(value: Value) -> Vec<String> {
-    validate(&value, None, &spec()).iter().map(ToString::to_string).collect()
+    validate(&value, None, &spec())
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
 fn what_is_unknown_is_dropped_and_named() {
     let mut value = json!({"spec": {"size": 1, "x": 1, "list": [{"id": "a", "y": 2}], "map": {"k": "v"}, "any": {"z": 1}}, "w": 1});
     assert_eq!(prune(&mut value, &spec()), ["spec.list[0].y", "spec.x", "w"]);
-    assert_eq!(value, json!({"spec": {"size": 1, "list": [{"id": "a"}], "map": {"k": "v"}, "any": {"z": 1}}}));
+    assert_eq!(
+        value,
+        json!({"spec": {"size": 1, "list": [{"id": "a"}], "map": {"k": "v"}, "any": {"z": 1}}})
+    );
 }
 
 #[test]
@@ -57,18 +63,54 @@ fn messages_are_those_of_kubernetes() {
     };
     for (value, expected) in [
         (json!({"spec": {}}), "spec.size: Required value"),
-        (spec(json!({"size": 0})), "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"),
-        (spec(json!({"size": 10})), "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"),
-        (spec(json!({"size": "x"})), "spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\""),
-        (spec(json!({"name": "a"})), "spec.name: Invalid value: \"a\": spec.name in body should be at least 2 chars long"),
-        (spec(json!({"name": "A1"})), "spec.name: Invalid value: \"A1\": spec.name in body should match '^[a-z]+$'"),
-        (spec(json!({"name": "abcde"})), "spec.name: Too long: may not be more than 4 bytes"),
-        (spec(json!({"kind": "C"})), "spec.kind: Unsupported value: \"C\": supported values: \"A\", \"B\""),
-        (spec(json!({"list": [{"id": "a"}, {"id": "b"}, {"id": "c"}]})), "spec.list: Too many: 3: must have at most 2 items"),
-        (spec(json!({"list": [{"id": "a"}, {"id": "a"}]})), "spec.list[1]: Duplicate value: {\"id\":\"a\"}"),
-        (spec(json!({"map": {"k": 1}})), "spec.map.k: Invalid value: \"integer\": spec.map.k in body must be of type string: \"integer\""),
-        (spec(json!({"port": 1.5})), "spec.port: Invalid value: \"number\": spec.port in body must be of type integer,string: \"number\""),
-        (spec(json!({"size": 7})), "spec: Invalid value: \"object\": seven is taken"),
+        (
+            spec(json!({"size": 0})),
+            "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+        ),
+        (
+            spec(json!({"size": 10})),
+            "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9",
+        ),
+        (
+            spec(json!({"size": "x"})),
+            "spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\"",
+        ),
+        (
+            spec(json!({"name": "a"})),
+            "spec.name: Invalid value: \"a\": spec.name in body should be at least 2 chars long",
+        ),
+        (
+            spec(json!({"name": "A1"})),
+            "spec.name: Invalid value: \"A1\": spec.name in body should match '^[a-z]+$'",
+        ),
+        (
+            spec(json!({"name": "abcde"})),
+            "spec.name: Too long: may not be more than 4 bytes",
+        ),
+        (
+            spec(json!({"kind": "C"})),
+            "spec.kind: Unsupported value: \"C\": supported values: \"A\", \"B\"",
+        ),
+        (
+            spec(json!({"list": [{"id": "a"}, {"id": "b"}, {"id": "c"}]})),
+            "spec.list: Too many: 3: must have at most 2 items",
+        ),
+        (
+            spec(json!({"list": [{"id": "a"}, {"id": "a"}]})),
+            "spec.list[1]: Duplicate value: {\"id\":\"a\"}",
+        ),
+        (
+            spec(json!({"map": {"k": 1}})),
+            "spec.map.k: Invalid value: \"integer\": spec.map.k in body must be of type string: \"integer\"",
+        ),
+        (
+            spec(json!({"port": 1.5})),
+            "spec.port: Invalid value: \"number\": spec.port in body must be of type integer,string: \"number\"",
+        ),
+        (
+            spec(json!({"size": 7})),
+            "spec: Invalid value: \"object\": seven is taken",
+        ),
     ] {
         assert_eq!(errors(value.clone()), [expected], "{value}");
     }
@@ -80,14 +122,20 @@ fn rules_about_changes_are_asked_of_changes_only() {
     let (new, old) = (json!({"spec": {"size": 1}}), json!({"spec": {"size": 2}}));
     assert!(validate(&new, None, &spec()).is_empty());
     let found = validate(&new, Some(&old), &spec());
-    assert_eq!(found[0].to_string(), "spec: Invalid value: \"object\": it does not shrink");
+    assert_eq!(
+        found[0].to_string(),
+        "spec: Invalid value: \"object\": it does not shrink"
+    );
 }
 
 #[test]
 fn a_schema_that_cannot_be_used_says_where() {
     let error = |schema: Value| compile(&schema, &Map::new()).unwrap_err().to_string();
     let pattern = error(json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}));
-    assert!(pattern.starts_with("openAPIV3Schema.properties[a].pattern: "), "{pattern}");
+    assert!(
+        pattern.starts_with("openAPIV3Schema.properties[a].pattern: "),
+        "{pattern}"
+    );
     let rule = error(json!({"type": "object", "x-kubernetes-validations": [{"rule": "1 +"}]}));
     assert!(rule.contains("syntax error"), "{rule}");
     assert!(error(json!({"type": "thing"})).contains("unknown type"));
@@ -96,10 +144,23 @@ fn a_schema_that_cannot_be_used_says_where() {
 #[test]
 fn schemas_of_kubernetes_know_their_fields_and_types() {
     let pods = builtin::schema::<k8s_openapi::api::core::v1::Pod>();
-    let mut pod = json!({"metadata": {"name": "a", "wrong": 1}, "spec": {"containers": [{"name": "c", "imag": "x"}]}});
-    assert_eq!(prune(&mut pod, &pods), ["metadata.wrong", "spec.containers[0].imag"]);
+    let mut pod =
+        json!({"metadata": {"name": "a", "wrong": 1}, "spec": {"containers": [{"name": "c", "imag": "x"}]}});
+    assert_eq!(
+        prune(&mut pod, &pods),
+        ["metadata.wrong", "spec.containers[0].imag"]
+    );
     let wrong = json!({"spec": {"containers": [{"name": 1}]}});
     let problem = mistyped(&wrong, &pods).unwrap();
-    assert_eq!(problem, "cannot unmarshal number into Go struct field spec.containers.name of type string");
-    assert!(mistyped(&json!({"spec": {"containers": [{"resources": {"limits": {"cpu": 1.5}}}]}}), &pods).is_none());
+    assert_eq!(
+        problem,
+        "cannot unmarshal number into Go struct field spec.containers.name of type string"
+    );
+    assert!(
+        mistyped(
+            &json!({"spec": {"containers": [{"resources": {"limits": {"cpu": 1.5}}}]}}),
+            &pods
+        )
+        .is_none()
+    );
 }

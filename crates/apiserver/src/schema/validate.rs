@@ -77,8 +77,17 @@ fn node(value: &Value, schema: &Schema, path: &Trail<'_>, errors: &mut Vec<Field
     }
     if !fits(value, schema.r#type) {
         let found = type_name(value);
-        let detail = format!("{} must be of type {}: {found:?}", body(path), wanted(schema.r#type));
-        errors.push(FieldError::new(Wrong::Type, path.to_string(), found.into(), detail));
+        let detail = format!(
+            "{} must be of type {}: {found:?}",
+            body(path),
+            wanted(schema.r#type)
+        );
+        errors.push(FieldError::new(
+            Wrong::Type,
+            path.to_string(),
+            found.into(),
+            detail,
+        ));
         return;
     }
     if let Some(limits) = &schema.limits {
@@ -124,21 +133,35 @@ fn duplicates(items: &[Value], list: &List, path: &Trail<'_>, errors: &mut Vec<F
             && !seen.insert(identity)
         {
             let shown = match list {
-                List::Map(keys) => keys.iter().map(|key| (key.to_string(), item[&**key].clone())).collect(),
+                List::Map(keys) => keys
+                    .iter()
+                    .map(|key| (key.to_string(), item[&**key].clone()))
+                    .collect(),
                 _ => item.clone(),
             };
-            errors.push(FieldError::new(Wrong::Duplicate, path.item(at).to_string(), shown, ""));
+            errors.push(FieldError::new(
+                Wrong::Duplicate,
+                path.item(at).to_string(),
+                shown,
+                "",
+            ));
         }
     }
 }
 
 fn limited(value: &Value, limits: &Limits, path: &Trail<'_>, errors: &mut Vec<FieldError>) {
     let mut wrong = |detail: String| {
-        errors.push(FieldError::invalid(path.to_string(), value.clone(), format!("{} {detail}", body(path))));
+        errors.push(FieldError::invalid(
+            path.to_string(),
+            value.clone(),
+            format!("{} {detail}", body(path)),
+        ));
     };
     if let Some(number) = value.as_f64() {
         match limits.minimum {
-            Some((least, false)) if number < least => wrong(format!("should be greater than or equal to {least}")),
+            Some((least, false)) if number < least => {
+                wrong(format!("should be greater than or equal to {least}"))
+            }
             Some((least, true)) if number <= least => wrong(format!("should be greater than {least}")),
             _ => {}
         }
@@ -147,8 +170,14 @@ fn limited(value: &Value, limits: &Limits, path: &Trail<'_>, errors: &mut Vec<Fi
             Some((most, true)) if number >= most => wrong(format!("should be less than {most}")),
             _ => {}
         }
-        if limits.multiple_of.is_some_and(|factor| factor != 0.0 && number % factor != 0.0) {
-            wrong(format!("should be a multiple of {}", limits.multiple_of.unwrap_or_default()));
+        if limits
+            .multiple_of
+            .is_some_and(|factor| factor != 0.0 && number % factor != 0.0)
+        {
+            wrong(format!(
+                "should be a multiple of {}",
+                limits.multiple_of.unwrap_or_default()
+            ));
         }
     }
     if let Value::String(text) = value {
@@ -166,7 +195,12 @@ fn limited(value: &Value, limits: &Limits, path: &Trail<'_>, errors: &mut Vec<Fi
         }
         if let Some(most) = limits.length.1.filter(|most| letters > *most) {
             let detail = format!("may not be more than {most} bytes");
-            errors.push(FieldError::new(Wrong::TooLong, path.to_string(), Value::Null, detail));
+            errors.push(FieldError::new(
+                Wrong::TooLong,
+                path.to_string(),
+                Value::Null,
+                detail,
+            ));
         }
     }
     counted(value, limits, path, errors);
@@ -191,7 +225,12 @@ fn counted(value: &Value, limits: &Limits, path: &Trail<'_>, errors: &mut Vec<Fi
     }
     if let Some(most) = bounds.1.filter(|most| count > *most) {
         let detail = format!("must have at most {most} items");
-        errors.push(FieldError::new(Wrong::TooMany, path.to_string(), count.into(), detail));
+        errors.push(FieldError::new(
+            Wrong::TooMany,
+            path.to_string(),
+            count.into(),
+            detail,
+        ));
     }
 }
 
@@ -213,7 +252,11 @@ fn combined(value: &Value, limits: &Limits, path: &Trail<'_>, errors: &mut Vec<F
     }
     let shown = || Value::from("");
     let mut wrong = |what: &str| {
-        errors.push(FieldError::invalid(path.to_string(), shown(), format!("{} {what}", quoted(path))));
+        errors.push(FieldError::invalid(
+            path.to_string(),
+            shown(),
+            format!("{} {what}", quoted(path)),
+        ));
     };
     if !limits.any_of.is_empty() && !limits.any_of.iter().any(holds) {
         wrong("must validate at least one schema (anyOf)");
@@ -244,7 +287,13 @@ fn well_formed(text: &str, format: &str) -> bool {
     }
 }
 
-fn rules(value: &Value, old: Option<&Value>, schema: &Schema, path: &Trail<'_>, errors: &mut Vec<FieldError>) {
+fn rules(
+    value: &Value,
+    old: Option<&Value>,
+    schema: &Schema,
+    path: &Trail<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     if !schema.has_rules || errors.len() >= MOST_TOLD {
         return;
     }
@@ -268,7 +317,8 @@ fn rules(value: &Value, old: Option<&Value>, schema: &Schema, path: &Trail<'_>, 
                 // Items that are known by keys can be compared with what they were; others cannot.
                 let before = match &schema.list {
                     List::Map(keys) => old.and_then(Value::as_array).and_then(|old| {
-                        old.iter().find(|one| keys.iter().all(|key| one[&**key] == item[&**key]))
+                        old.iter()
+                            .find(|one| keys.iter().all(|key| one[&**key] == item[&**key]))
                     }),
                     _ => None,
                 };
@@ -297,7 +347,8 @@ fn ask(
         Ok(false) => {
             let expression = rule.message_expression.as_ref();
             let said = expression.and_then(|expression| expression.text(&scope).ok());
-            said.or_else(|| rule.message.clone()).unwrap_or_else(|| format!("failed rule: {}", rule.text))
+            said.or_else(|| rule.message.clone())
+                .unwrap_or_else(|| format!("failed rule: {}", rule.text))
         }
         Err(error) => format!("rule evaluation error: {error}: evaluating rule: {}", rule.text),
     };
@@ -332,7 +383,10 @@ fn find_mistyped(value: &Value, schema: &Schema, path: &Trail<'_>) -> Option<Str
             Value::Number(_) => "number",
             other => type_name(other),
         };
-        return Some(format!("cannot unmarshal {found} into Go struct field {path} of type {}", wanted(schema.r#type)));
+        return Some(format!(
+            "cannot unmarshal {found} into Go struct field {path} of type {}",
+            wanted(schema.r#type)
+        ));
     }
     match value {
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {

@@ -103,7 +103,10 @@ fn read(database: &Database) -> Result<Kept, redb::Error> {
     transaction.open_table(NUMBERS)?;
     transaction.commit()?;
     let transaction = database.begin_read()?;
-    let revision = transaction.open_table(NUMBERS)?.get(REVISION)?.map(|value| value.value());
+    let revision = transaction
+        .open_table(NUMBERS)?
+        .get(REVISION)?
+        .map(|value| value.value());
     let mut kept = Kept {
         revision: revision.unwrap_or_default(),
         objects: Vec::new(),
@@ -118,7 +121,12 @@ fn read(database: &Database) -> Result<Kept, redb::Error> {
     Ok(kept)
 }
 
-fn write_all(database: &Database, changes: &Receiver<Change>, server: &Weak<Server>, problem: &Mutex<Option<String>>) {
+fn write_all(
+    database: &Database,
+    changes: &Receiver<Change>,
+    server: &Weak<Server>,
+    problem: &Mutex<Option<String>>,
+) {
     while let Ok(first) = changes.recv() {
         let mut batch = vec![first];
         batch.extend(changes.try_iter().take(BATCH - 1));

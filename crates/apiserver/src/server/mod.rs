@@ -7,8 +7,8 @@
 
 mod file;
 
-pub use file::FileError;
 use file::File;
+pub use file::FileError;
 
 use crate::admission::Hooks;
 use crate::chores::Chore;
@@ -107,17 +107,24 @@ impl Server {
     /// Puts what a file kept in its places; definitions first, as they make places.
     fn take_up(&self, kept: file::Kept) {
         let is_definition = |resource: &str| resource == "apiextensions.k8s.io/customresourcedefinitions";
-        let (definitions, others): (Vec<_>, Vec<_>) = kept.objects.into_iter().partition(|(of, ..)| is_definition(of));
+        let (definitions, others): (Vec<_>, Vec<_>) =
+            kept.objects.into_iter().partition(|(of, ..)| is_definition(of));
         for (of, key, value) in definitions.into_iter().chain(others) {
             let registry = self.registry();
             let (group, plural) = of.split_once('/').unwrap_or(("", &of));
-            let Some(resource) = registry.all().iter().find(|known| known.group == group && known.plural == plural && known.is_storage) else {
+            let Some(resource) = registry
+                .all()
+                .iter()
+                .find(|known| known.group == group && known.plural == plural && known.is_storage)
+            else {
                 continue;
             };
             if resource.nature == Nature::Definition {
                 self.define(&value);
             }
-            let revision = value["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
+            let revision = value["metadata"]["resourceVersion"]
+                .as_str()
+                .and_then(|text| text.parse().ok());
             let object = Object::new(&key, value, revision.unwrap_or_default(), &resource.selectable);
             self.write().restore(resource.table, Arc::new(object));
         }
@@ -142,7 +149,10 @@ impl Server {
 
     /// What is served now.
     pub fn registry(&self) -> Arc<Registry> {
-        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.registry
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The last revision.
@@ -153,7 +163,9 @@ impl Server {
     /// The time, as objects have it: whole seconds.
     pub fn now(&self) -> String {
         let seconds = (self.clock)().as_second();
-        jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
+        jiff::Timestamp::from_second(seconds)
+            .unwrap_or_default()
+            .to_string()
     }
 
     /// The time.
@@ -171,7 +183,9 @@ impl Server {
     pub fn suffix(&self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut random = locked(&self.random);
-        (0..5).map(|_| char::from(LETTERS[random.usize(..LETTERS.len())])).collect()
+        (0..5)
+            .map(|_| char::from(LETTERS[random.usize(..LETTERS.len())]))
+            .collect()
     }
 
     /// An object.
@@ -180,7 +194,12 @@ impl Server {
     }
 
     /// A part of a list.
-    pub fn list(&self, table: TableId, range: Range<'_>, wanted: impl Fn(&Object) -> bool) -> Result<Page, OutOfReach> {
+    pub fn list(
+        &self,
+        table: TableId,
+        range: Range<'_>,
+        wanted: impl Fn(&Object) -> bool,
+    ) -> Result<Page, OutOfReach> {
         self.read().list(table, range, wanted)
     }
 
@@ -191,7 +210,9 @@ impl Server {
             namespace,
             ..Range::default()
         };
-        self.list(table, range, |_| true).map(|page| page.items).unwrap_or_default()
+        self.list(table, range, |_| true)
+            .map(|page| page.items)
+            .unwrap_or_default()
     }
 
     /// Events after a revision that may be seen.
@@ -229,7 +250,9 @@ impl Server {
         let mut settling = self.settling.subscribe();
         loop {
             if let Some(problem) = file.problem() {
-                return Err(Fault::internal(format!("the data file cannot be written: {problem}")));
+                return Err(Fault::internal(format!(
+                    "the data file cannot be written: {problem}"
+                )));
             }
             if *settling.borrow_and_update() >= revision {
                 return Ok(());
@@ -246,7 +269,13 @@ impl Server {
     }
 
     /// Creates or changes.
-    pub fn put(&self, resource: &Resource, key: &str, expect: Expect, value: Value) -> Result<Arc<Event>, Clash> {
+    pub fn put(
+        &self,
+        resource: &Resource,
+        key: &str,
+        expect: Expect,
+        value: Value,
+    ) -> Result<Arc<Event>, Clash> {
         let mut store = self.write();
         let event = store.put(resource.table, key, expect, |revision| {
             Object::new(key, value, revision, &resource.selectable)
@@ -258,7 +287,13 @@ impl Server {
     }
 
     /// Deletes; `value` is the last state.
-    pub fn remove(&self, resource: &Resource, key: &str, expect: Expect, value: Value) -> Result<Arc<Event>, Clash> {
+    pub fn remove(
+        &self,
+        resource: &Resource,
+        key: &str,
+        expect: Expect,
+        value: Value,
+    ) -> Result<Arc<Event>, Clash> {
         let mut store = self.write();
         let event = store.remove(resource.table, key, expect, |revision| {
             Object::new(key, value, revision, &resource.selectable)
@@ -285,18 +320,26 @@ impl Server {
         for owner in &object.owners {
             match store.place_of(owner) {
                 // An owner that waits for what it owns.
-                Some(place) if removed && store.get(place.0, &place.1).is_some_and(|owner| owner.deleting) => look(place),
+                Some(place)
+                    if removed && store.get(place.0, &place.1).is_some_and(|owner| owner.deleting) =>
+                {
+                    look(place)
+                }
                 None if !removed => self.chore(Chore::Look(resource.table, object.key.clone())),
                 _ => {}
             }
         }
         match resource.nature {
             Nature::Namespace if !removed => self.chore(Chore::Namespace(object.key.clone())),
-            Nature::Service | Nature::Pod | Nature::Budget => self.chore(Chore::Endpoints(object.namespace().into())),
+            Nature::Service | Nature::Pod | Nature::Budget => {
+                self.chore(Chore::Endpoints(object.namespace().into()))
+            }
             _ => {}
         }
         if removed && resource.namespaced {
-            let ending = store.get(self.namespaces, object.namespace()).is_some_and(|namespace| namespace.deleting);
+            let ending = store
+                .get(self.namespaces, object.namespace())
+                .is_some_and(|namespace| namespace.deleting);
             if ending {
                 self.chore(Chore::Namespace(object.namespace().into()));
             }
@@ -335,7 +378,10 @@ impl Server {
 
     /// Serves what a definition defines.
     fn define(&self, definition: &Value) {
-        let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let name = definition["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let mut tables = locked(&self.custom_tables);
         let table = *tables.entry(name).or_insert_with(|| {
             let mut wakers = self.wakers.write().unwrap_or_else(PoisonError::into_inner);
@@ -357,10 +403,16 @@ impl Server {
         let spec = &definition["spec"];
         let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
         let registry = self.registry();
-        let storage = registry.all().iter().find(|one| one.group == group && one.plural == plural && one.is_storage);
+        let storage = registry
+            .all()
+            .iter()
+            .find(|one| one.group == group && one.plural == plural && one.is_storage);
         if let Some(resource) = storage {
             // Its objects go with it.
-            let items = self.list(resource.table, Range::default(), |_| true).map(|page| page.items).unwrap_or_default();
+            let items = self
+                .list(resource.table, Range::default(), |_| true)
+                .map(|page| page.items)
+                .unwrap_or_default();
             for object in items {
                 let _ = self.remove(resource, &object.key, Expect::At(object.revision), object.value());
             }
@@ -377,7 +429,12 @@ impl Server {
 
     /// Reads the webhooks that are registered.
     fn reload_hooks(&self) {
-        let of = |nature| self.all(nature, "").iter().map(|object| object.value()).collect::<Vec<_>>();
+        let of = |nature| {
+            self.all(nature, "")
+                .iter()
+                .map(|object| object.value())
+                .collect::<Vec<_>>()
+        };
         self.hooks.load(&of(Nature::Mutating), &of(Nature::Validating));
     }
 }

@@ -287,7 +287,9 @@ impl Store {
     pub fn since(&self, table: TableId, revision: u64, most: usize) -> Result<Vec<Arc<Event>>, OutOfReach> {
         let table = &self.tables[table];
         self.within_reach(table, revision)?;
-        let first = table.history.partition_point(|event| event.revision() <= revision);
+        let first = table
+            .history
+            .partition_point(|event| event.revision() <= revision);
         Ok(table.history.range(first..).take(most).cloned().collect())
     }
 
@@ -323,7 +325,9 @@ impl Store {
         };
         let inside = |key: &str| range.namespace.is_empty() || key.starts_with(&prefix);
         let now = table.objects.range::<str, _>((start, Bound::Unbounded));
-        let now = now.map(|(key, object)| (&**key, object)).take_while(|(key, _)| inside(key));
+        let now = now
+            .map(|(key, object)| (&**key, object))
+            .take_while(|(key, _)| inside(key));
         let mut page = Page {
             items: Vec::new(),
             revision,
@@ -369,7 +373,12 @@ impl Store {
 /// What was different at a revision: the object of a key then, or that there was none.
 fn undone(table: &Table, revision: u64) -> BTreeMap<&str, Option<&Arc<Object>>> {
     let mut then = BTreeMap::new();
-    for event in table.history.iter().rev().take_while(|event| event.revision() > revision) {
+    for event in table
+        .history
+        .iter()
+        .rev()
+        .take_while(|event| event.revision() > revision)
+    {
         then.insert(&*event.object.key, event.previous.as_ref());
     }
     then

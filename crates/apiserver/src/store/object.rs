@@ -34,7 +34,11 @@ impl Object {
         let metadata = &value["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().into();
         let labels = metadata["labels"].as_object();
-        let labels = labels.map(|labels| labels.iter().map(|(key, value)| (key.as_str().into(), text(value))));
+        let labels = labels.map(|labels| {
+            labels
+                .iter()
+                .map(|(key, value)| (key.as_str().into(), text(value)))
+        });
         let owners = metadata["ownerReferences"].as_array();
         let owners = owners.map(|owners| owners.iter().map(|owner| text(&owner["uid"])));
         Object {
@@ -90,7 +94,9 @@ impl Selectable {
             Some(Value::Bool(flag)) => flag.to_string().into(),
             Some(Value::Number(number)) => number.to_string().into(),
             // A flag that is not set is false to those who select by it.
-            None if &*self.name == "spec.unschedulable" || &*self.name == "spec.hostNetwork" => "false".into(),
+            None if &*self.name == "spec.unschedulable" || &*self.name == "spec.hostNetwork" => {
+                "false".into()
+            }
             _ => "".into(),
         }
     }

@@ -8,18 +8,35 @@ fn object(key: &str, text: &str, revision: u64) -> Object {
 }
 
 fn put(store: &mut Store, table: TableId, key: &str, text: &str) {
-    let expect = store.get(table, key).map_or(Expect::Absent, |object| Expect::At(object.revision));
-    store.put(table, key, expect, |revision| object(key, text, revision)).unwrap();
+    let expect = store
+        .get(table, key)
+        .map_or(Expect::Absent, |object| Expect::At(object.revision));
+    store
+        .put(table, key, expect, |revision| object(key, text, revision))
+        .unwrap();
 }
 
 fn remove(store: &mut Store, table: TableId, key: &str) {
     if let Some(revision) = store.get(table, key).map(|object| object.revision) {
-        store.remove(table, key, Expect::At(revision), |revision| object(key, "", revision)).unwrap();
+        store
+            .remove(table, key, Expect::At(revision), |revision| {
+                object(key, "", revision)
+            })
+            .unwrap();
     }
 }
 
 fn state(store: &Store, table: TableId, at: u64) -> Vec<(String, String)> {
-    let page = store.list(table, Range { at, ..Range::default() }, |_| true).unwrap();
+    let page = store
+        .list(
+            table,
+            Range {
+                at,
+                ..Range::default()
+            },
+            |_| true,
+        )
+        .unwrap();
     let shown = |object: &Arc<Object>| (object.key.to_string(), object.labels[0].1.to_string());
     page.items.iter().map(shown).collect()
 }
@@ -30,7 +47,11 @@ fn a_write_has_to_name_the_version_that_is_there() {
     let table = store.add_table();
     put(&mut store, table, "a", "1");
     let revision = store.get(table, "a").unwrap().revision;
-    let mut write = |expect| store.put(table, "a", expect, |revision| object("a", "2", revision)).map(|_| ());
+    let mut write = |expect| {
+        store
+            .put(table, "a", expect, |revision| object("a", "2", revision))
+            .map(|_| ())
+    };
     assert_eq!(write(Expect::Absent), Err(Clash::Exists));
     assert_eq!(write(Expect::At(revision + 1)), Err(Clash::Modified));
     assert_eq!(write(Expect::At(revision)), Ok(()));
@@ -45,15 +66,30 @@ fn pages_are_of_one_state_whatever_happens_between_them() {
     for name in ["a/1", "a/2", "a/3", "a-b/1", "b/1"] {
         put(&mut store, table, name, "old");
     }
-    let range = Range { namespace: "a", limit: 2, ..Range::default() };
+    let range = Range {
+        namespace: "a",
+        limit: 2,
+        ..Range::default()
+    };
     let first = store.list(table, range, |_| true).unwrap();
-    assert_eq!((first.items.len(), first.remaining, first.next.as_deref()), (2, 1, Some("a/2")));
+    assert_eq!(
+        (first.items.len(), first.remaining, first.next.as_deref()),
+        (2, 1, Some("a/2"))
+    );
     put(&mut store, table, "a/3", "new");
     put(&mut store, table, "a/4", "new");
     remove(&mut store, table, "a/1");
-    let range = Range { after: first.next.as_deref(), at: first.revision, ..range };
+    let range = Range {
+        after: first.next.as_deref(),
+        at: first.revision,
+        ..range
+    };
     let second = store.list(table, range, |_| true).unwrap();
-    let keys: Vec<_> = second.items.iter().map(|object| (&*object.key, &*object.labels[0].1)).collect();
+    let keys: Vec<_> = second
+        .items
+        .iter()
+        .map(|object| (&*object.key, &*object.labels[0].1))
+        .collect();
     assert_eq!(keys, [("a/3", "old")]);
     assert_eq!(second.next, None);
 }
@@ -69,7 +105,10 @@ fn the_history_is_bounded_and_says_what_it_forgot() {
     assert_eq!(first[0].revision(), 3);
     assert_eq!(store.since(table, 1, 1).unwrap_err(), OutOfReach::TooOld(2));
     let now = store.revision();
-    assert_eq!(store.since(table, now + 1, 1).unwrap_err(), OutOfReach::TooNew(now));
+    assert_eq!(
+        store.since(table, now + 1, 1).unwrap_err(),
+        OutOfReach::TooNew(now)
+    );
 }
 
 #[test]
@@ -80,11 +119,19 @@ fn owners_are_found_as_long_as_somebody_names_them() {
         let value = json!({"metadata": {"name": "b", "uid": "u", "ownerReferences": owners}});
         Object::new("b", value, revision, &[])
     };
-    store.put(table, "b", Expect::Absent, |revision| owned(revision, json!([{"uid": "o"}]))).unwrap();
+    store
+        .put(table, "b", Expect::Absent, |revision| {
+            owned(revision, json!([{"uid": "o"}]))
+        })
+        .unwrap();
     assert_eq!(store.owned_by("o"), [(table, "b".into())]);
     assert_eq!(store.place_of("u"), Some(&(table, "b".into())));
     let revision = store.revision();
-    store.put(table, "b", Expect::At(revision), |revision| owned(revision, json!([]))).unwrap();
+    store
+        .put(table, "b", Expect::At(revision), |revision| {
+            owned(revision, json!([]))
+        })
+        .unwrap();
     assert!(store.owned_by("o").is_empty() && store.owned.is_empty());
 }
 

@@ -56,15 +56,36 @@ fn at(object: &Value, pointer: &str) -> Value {
 
 fn count(object: &Value, field: &str) -> usize {
     let found = &object[field];
-    found.as_object().map(serde_json::Map::len).or(found.as_array().map(Vec::len)).unwrap_or_default()
+    found
+        .as_object()
+        .map(serde_json::Map::len)
+        .or(found.as_array().map(Vec::len))
+        .unwrap_or_default()
 }
 
 fn joined(values: &Value) -> String {
-    let texts: Vec<&str> = values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    if texts.is_empty() { "<none>".to_owned() } else { texts.join(",") }
+    let texts: Vec<&str> = values
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if texts.is_empty() {
+        "<none>".to_owned()
+    } else {
+        texts.join(",")
+    }
 }
 
-const AGE: Column = column("Age", |object, now| age(object["metadata"]["creationTimestamp"].as_str().unwrap_or_default(), now).into());
+const AGE: Column = column("Age", |object, now| {
+    age(
+        object["metadata"]["creationTimestamp"]
+            .as_str()
+            .unwrap_or_default(),
+        now,
+    )
+    .into()
+});
 
 /// The columns of a built-in kind, after the name.
 pub fn of(resource: &Resource) -> Vec<Column> {
@@ -83,15 +104,23 @@ pub fn of(resource: &Resource) -> Vec<Column> {
             column("Status", |node, _| node_status(node).into()),
             column("Roles", |node, _| roles(node).into()),
             AGE,
-            column("Version", |node, _| match at(node, "/status/nodeInfo/kubeletVersion") {
-                Value::String(version) if version == "<none>" => "".into(),
-                version => version,
+            column("Version", |node, _| {
+                match at(node, "/status/nodeInfo/kubeletVersion") {
+                    Value::String(version) if version == "<none>" => "".into(),
+                    version => version,
+                }
             }),
             wide("Internal-IP", |node, _| address(node, "InternalIP").into()),
             wide("External-IP", |node, _| address(node, "ExternalIP").into()),
-            wide("OS-Image", |node, _| unknown(at(node, "/status/nodeInfo/osImage"))),
-            wide("Kernel-Version", |node, _| unknown(at(node, "/status/nodeInfo/kernelVersion"))),
-            wide("Container-Runtime", |node, _| unknown(at(node, "/status/nodeInfo/containerRuntimeVersion"))),
+            wide("OS-Image", |node, _| {
+                unknown(at(node, "/status/nodeInfo/osImage"))
+            }),
+            wide("Kernel-Version", |node, _| {
+                unknown(at(node, "/status/nodeInfo/kernelVersion"))
+            }),
+            wide("Container-Runtime", |node, _| {
+                unknown(at(node, "/status/nodeInfo/containerRuntimeVersion"))
+            }),
         ],
         (Nature::Namespace, _) => vec![column("Status", |object, _| at(object, "/status/phase")), AGE],
         (Nature::Service, _) => vec![
@@ -100,11 +129,15 @@ pub fn of(resource: &Resource) -> Vec<Column> {
             column("External-IP", |_, _| "<none>".into()),
             column("Port(s)", |object, _| ports(object).into()),
             AGE,
-            wide("Selector", |object, _| selector(&object["spec"]["selector"]).into()),
+            wide("Selector", |object, _| {
+                selector(&object["spec"]["selector"]).into()
+            }),
         ],
         (Nature::Endpoints, _) => vec![column("Endpoints", |object, _| addresses(object).into()), AGE],
         (Nature::ConfigMap, _) => vec![
-            column("Data", |object, _| (count(object, "data") + count(object, "binaryData")).into()),
+            column("Data", |object, _| {
+                (count(object, "data") + count(object, "binaryData")).into()
+            }),
             AGE,
         ],
         (Nature::Secret, _) => vec![
@@ -112,7 +145,10 @@ pub fn of(resource: &Resource) -> Vec<Column> {
             column("Data", |object, _| count(object, "data").into()),
             AGE,
         ],
-        (Nature::ServiceAccount, _) => vec![column("Secrets", |object, _| count(object, "secrets").into()), AGE],
+        (Nature::ServiceAccount, _) => vec![
+            column("Secrets", |object, _| count(object, "secrets").into()),
+            AGE,
+        ],
         (Nature::Event, _) => vec![
             column("Last Seen", |event, now| age(last_seen(event), now).into()),
             column("Type", |event, _| at(event, "/type")),
@@ -122,17 +158,25 @@ pub fn of(resource: &Resource) -> Vec<Column> {
                 let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
                 format!("{kind}/{}", object["name"].as_str().unwrap_or_default()).into()
             }),
-            column("Message", |event, _| event["message"].as_str().unwrap_or_default().trim().into()),
+            column("Message", |event, _| {
+                event["message"].as_str().unwrap_or_default().trim().into()
+            }),
         ],
         (Nature::Volume, _) => vec![
             column("Capacity", |object, _| at(object, "/spec/capacity/storage")),
-            column("Access Modes", |object, _| joined(&object["spec"]["accessModes"]).into()),
-            column("Reclaim Policy", |object, _| at(object, "/spec/persistentVolumeReclaimPolicy")),
+            column("Access Modes", |object, _| {
+                joined(&object["spec"]["accessModes"]).into()
+            }),
+            column("Reclaim Policy", |object, _| {
+                at(object, "/spec/persistentVolumeReclaimPolicy")
+            }),
             column("Status", |object, _| at(object, "/status/phase")),
             column("Claim", |object, _| {
                 let claim = &object["spec"]["claimRef"];
                 match claim["name"].as_str() {
-                    Some(name) => format!("{}/{name}", claim["namespace"].as_str().unwrap_or_default()).into(),
+                    Some(name) => {
+                        format!("{}/{name}", claim["namespace"].as_str().unwrap_or_default()).into()
+                    }
                     None => "".into(),
                 }
             }),
@@ -143,36 +187,74 @@ pub fn of(resource: &Resource) -> Vec<Column> {
             column("Status", |object, _| at(object, "/status/phase")),
             column("Volume", |object, _| at(object, "/spec/volumeName")),
             column("Capacity", |object, _| at(object, "/status/capacity/storage")),
-            column("Access Modes", |object, _| joined(&object["spec"]["accessModes"]).into()),
+            column("Access Modes", |object, _| {
+                joined(&object["spec"]["accessModes"]).into()
+            }),
             column("StorageClass", |object, _| at(object, "/spec/storageClassName")),
             AGE,
         ],
         (Nature::PriorityClass, _) => vec![
             column("Value", |object, _| at(object, "/value")),
-            column("Global-Default", |object, _| (object["globalDefault"] == true).into()),
+            column("Global-Default", |object, _| {
+                (object["globalDefault"] == true).into()
+            }),
             AGE,
             column("PreemptionPolicy", |object, _| at(object, "/preemptionPolicy")),
         ],
         (Nature::Budget, _) => vec![
-            column("Min Available", |object, _| or_na(at(object, "/spec/minAvailable"))),
-            column("Max Unavailable", |object, _| or_na(at(object, "/spec/maxUnavailable"))),
-            column("Allowed Disruptions", |object, _| object["status"]["disruptionsAllowed"].as_i64().unwrap_or_default().into()),
+            column("Min Available", |object, _| {
+                or_na(at(object, "/spec/minAvailable"))
+            }),
+            column("Max Unavailable", |object, _| {
+                or_na(at(object, "/spec/maxUnavailable"))
+            }),
+            column("Allowed Disruptions", |object, _| {
+                object["status"]["disruptionsAllowed"]
+                    .as_i64()
+                    .unwrap_or_default()
+                    .into()
+            }),
             AGE,
         ],
-        (Nature::Definition, _) => vec![column("Created At", |object, _| at(object, "/metadata/creationTimestamp"))],
-        (Nature::Mutating | Nature::Validating, _) => vec![column("Webhooks", |object, _| count(object, "webhooks").into()), AGE],
-        (_, "leases") => vec![column("Holder", |object, _| at(object, "/spec/holderIdentity")), AGE],
+        (Nature::Definition, _) => vec![column("Created At", |object, _| {
+            at(object, "/metadata/creationTimestamp")
+        })],
+        (Nature::Mutating | Nature::Validating, _) => vec![
+            column("Webhooks", |object, _| count(object, "webhooks").into()),
+            AGE,
+        ],
+        (_, "leases") => vec![
+            column("Holder", |object, _| at(object, "/spec/holderIdentity")),
+            AGE,
+        ],
         (_, "networkpolicies") => vec![
-            column("Pod-Selector", |object, _| selector(&object["spec"]["podSelector"]["matchLabels"]).into()),
+            column("Pod-Selector", |object, _| {
+                selector(&object["spec"]["podSelector"]["matchLabels"]).into()
+            }),
             AGE,
         ],
         (_, "deployments") => vec![
             column("Ready", |object, _| {
-                let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
+                let number = |pointer: &str| {
+                    object
+                        .pointer(pointer)
+                        .and_then(Value::as_i64)
+                        .unwrap_or_default()
+                };
                 format!("{}/{}", number("/status/readyReplicas"), number("/spec/replicas")).into()
             }),
-            column("Up-to-date", |object, _| object["status"]["updatedReplicas"].as_i64().unwrap_or_default().into()),
-            column("Available", |object, _| object["status"]["availableReplicas"].as_i64().unwrap_or_default().into()),
+            column("Up-to-date", |object, _| {
+                object["status"]["updatedReplicas"]
+                    .as_i64()
+                    .unwrap_or_default()
+                    .into()
+            }),
+            column("Available", |object, _| {
+                object["status"]["availableReplicas"]
+                    .as_i64()
+                    .unwrap_or_default()
+                    .into()
+            }),
             AGE,
         ],
         (_, "storageclasses") => vec![
@@ -186,7 +268,11 @@ pub fn of(resource: &Resource) -> Vec<Column> {
 }
 
 fn unknown(value: Value) -> Value {
-    if value == "<none>" { "<unknown>".into() } else { value }
+    if value == "<none>" {
+        "<unknown>".into()
+    } else {
+        value
+    }
 }
 
 fn or_na(value: Value) -> Value {
@@ -194,7 +280,10 @@ fn or_na(value: Value) -> Value {
 }
 
 fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
-    pod["status"]["containerStatuses"].as_array().into_iter().flatten()
+    pod["status"]["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten()
 }
 
 fn ready(pod: &Value) -> String {
@@ -204,7 +293,9 @@ fn ready(pod: &Value) -> String {
 }
 
 fn restarts(pod: &Value) -> String {
-    let count: i64 = statuses(pod).map(|status| status["restartCount"].as_i64().unwrap_or_default()).sum();
+    let count: i64 = statuses(pod)
+        .map(|status| status["restartCount"].as_i64().unwrap_or_default())
+        .sum();
     count.to_string()
 }
 
@@ -213,14 +304,19 @@ fn status(pod: &Value) -> String {
     let deleting = !pod["metadata"]["deletionTimestamp"].is_null();
     let phase = pod["status"]["phase"].as_str().unwrap_or("Unknown");
     let mut said = pod["status"]["reason"].as_str().unwrap_or(phase).to_owned();
-    let held = pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+    let held = pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| !gates.is_empty());
     if held && phase == "Pending" {
         said = "SchedulingGated".to_owned();
     }
     let containers: Vec<&Value> = statuses(pod).collect();
     for container in containers.iter().rev() {
         let state = &container["state"];
-        if let Some(reason) = state["waiting"]["reason"].as_str().filter(|reason| !reason.is_empty()) {
+        if let Some(reason) = state["waiting"]["reason"]
+            .as_str()
+            .filter(|reason| !reason.is_empty())
+        {
             said = reason.to_owned();
         } else if state["terminated"].is_object() {
             let ended = &state["terminated"];
@@ -230,7 +326,9 @@ fn status(pod: &Value) -> String {
             };
         }
     }
-    let runs = containers.iter().any(|container| container["ready"] == true && container["state"]["running"].is_object());
+    let runs = containers
+        .iter()
+        .any(|container| container["ready"] == true && container["state"]["running"].is_object());
     if said == "Completed" && runs {
         said = "Running".to_owned();
     }
@@ -243,7 +341,10 @@ fn status(pod: &Value) -> String {
 
 fn node_status(node: &Value) -> String {
     let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-    let ready = conditions.filter(|one| one["type"] == "Ready").map(|one| one["status"] == "True").next();
+    let ready = conditions
+        .filter(|one| one["type"] == "Ready")
+        .map(|one| one["status"] == "True")
+        .next();
     let mut said = match ready {
         Some(true) => "Ready",
         Some(false) => "NotReady",
@@ -258,13 +359,22 @@ fn node_status(node: &Value) -> String {
 
 fn roles(node: &Value) -> String {
     let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
-    let roles: Vec<&str> = labels.filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/")).collect();
-    if roles.is_empty() { "<none>".to_owned() } else { roles.join(",") }
+    let roles: Vec<&str> = labels
+        .filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/"))
+        .collect();
+    if roles.is_empty() {
+        "<none>".to_owned()
+    } else {
+        roles.join(",")
+    }
 }
 
 fn address(node: &Value, kind: &str) -> String {
     let addresses = node["status"]["addresses"].as_array().into_iter().flatten();
-    let found = addresses.filter(|one| one["type"] == kind).filter_map(|one| one["address"].as_str()).next();
+    let found = addresses
+        .filter(|one| one["type"] == kind)
+        .filter_map(|one| one["address"].as_str())
+        .next();
     found.unwrap_or("<none>").to_owned()
 }
 
@@ -279,13 +389,23 @@ fn ports(service: &Value) -> String {
             }
         })
         .collect();
-    if shown.is_empty() { "<none>".to_owned() } else { shown.join(",") }
+    if shown.is_empty() {
+        "<none>".to_owned()
+    } else {
+        shown.join(",")
+    }
 }
 
 fn selector(labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
-    let shown: Vec<String> = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
-    if shown.is_empty() { "<none>".to_owned() } else { shown.join(",") }
+    let shown: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    if shown.is_empty() {
+        "<none>".to_owned()
+    } else {
+        shown.join(",")
+    }
 }
 
 fn addresses(endpoints: &Value) -> String {
@@ -307,7 +427,14 @@ fn addresses(endpoints: &Value) -> String {
 }
 
 fn last_seen(event: &Value) -> &str {
-    let times = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
-    let mut found = times.iter().filter_map(|pointer| event.pointer(pointer).and_then(Value::as_str));
+    let times = [
+        "/series/lastObservedTime",
+        "/lastTimestamp",
+        "/eventTime",
+        "/metadata/creationTimestamp",
+    ];
+    let mut found = times
+        .iter()
+        .filter_map(|pointer| event.pointer(pointer).and_then(Value::as_str));
     found.next().unwrap_or_default()
 }

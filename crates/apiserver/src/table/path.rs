@@ -41,7 +41,10 @@ fn step(text: &str) -> Option<(Step<'_>, &str)> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
     let step = if inner == "*" {
         Step::All
-    } else if let Some(filter) = inner.strip_prefix("?(@.").and_then(|filter| filter.strip_suffix(')')) {
+    } else if let Some(filter) = inner
+        .strip_prefix("?(@.")
+        .and_then(|filter| filter.strip_suffix(')'))
+    {
         let (field, value) = filter.split_once("==")?;
         Step::Where(field.trim(), value.trim().trim_matches(['"', '\'']))
     } else if let Ok(index) = inner.parse() {
@@ -58,9 +61,10 @@ fn take<'v>(value: &'v Value, step: &Step<'_>) -> Vec<&'v Value> {
         (Step::Index(at), Value::Array(items)) => items.get(*at).into_iter().collect(),
         (Step::All, Value::Array(items)) => items.iter().collect(),
         (Step::All, Value::Object(fields)) => fields.values().collect(),
-        (Step::Where(field, wanted), Value::Array(items)) => {
-            items.iter().filter(|item| item[*field].as_str() == Some(wanted)).collect()
-        }
+        (Step::Where(field, wanted), Value::Array(items)) => items
+            .iter()
+            .filter(|item| item[*field].as_str() == Some(wanted))
+            .collect(),
         _ => Vec::new(),
     }
 }

@@ -28,7 +28,10 @@ fn paths_lead_to_values() {
     let object = json!({"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "Ready", "status": "True"}],
         "list": [1, 2]}, "a.b": 5});
     for (path, expected) in [
-        (".status.conditions[?(@.type==\"Ready\")].status", Some(json!("True"))),
+        (
+            ".status.conditions[?(@.type==\"Ready\")].status",
+            Some(json!("True")),
+        ),
         (".status.list[1]", Some(json!(2))),
         (".status.list[*]", Some(json!(1))),
         (".a\\.b", Some(json!(5))),
@@ -55,16 +58,31 @@ fn a_pod_is_told_by_what_its_containers_do() {
         let object = Object::new("ns/p", pod, 1, &pods.selectable);
         let table = table(pods, &[&object], json!({}), jiff::Timestamp::UNIX_EPOCH);
         let cells = &table["rows"][0]["cells"];
-        (cells[1].as_str().unwrap().to_owned(), cells[2].as_str().unwrap().to_owned())
+        (
+            cells[1].as_str().unwrap().to_owned(),
+            cells[2].as_str().unwrap().to_owned(),
+        )
     };
     let waiting = json!({"ready": false, "state": {"waiting": {"reason": "CrashLoopBackOff"}}});
     let running = json!({"ready": true, "state": {"running": {}}});
     let ended = json!({"ready": false, "state": {"terminated": {"exitCode": 3}}});
     for (status, deleting, expected) in [
         (json!({"phase": "Pending"}), false, ("0/2", "Pending")),
-        (json!({"phase": "Running", "containerStatuses": [running, running]}), false, ("2/2", "Running")),
-        (json!({"phase": "Running", "containerStatuses": [waiting, running]}), false, ("1/2", "CrashLoopBackOff")),
-        (json!({"phase": "Failed", "containerStatuses": [ended]}), false, ("0/2", "ExitCode:3")),
+        (
+            json!({"phase": "Running", "containerStatuses": [running, running]}),
+            false,
+            ("2/2", "Running"),
+        ),
+        (
+            json!({"phase": "Running", "containerStatuses": [waiting, running]}),
+            false,
+            ("1/2", "CrashLoopBackOff"),
+        ),
+        (
+            json!({"phase": "Failed", "containerStatuses": [ended]}),
+            false,
+            ("0/2", "ExitCode:3"),
+        ),
         (json!({"phase": "Running"}), true, ("0/2", "Terminating")),
     ] {
         let (ready, said) = row(status.clone(), deleting);

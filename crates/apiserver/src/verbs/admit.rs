@@ -22,7 +22,8 @@ impl Server {
             && let Some(problem) = schema::mistyped(object, resource.schema())
         {
             let Resource { kind, version, .. } = &**resource;
-            let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: json: {problem}");
+            let message =
+                format!("{kind} in version {version:?} cannot be handled as a {kind}: json: {problem}");
             return Err(Fault::bad_request(message));
         }
         fill(resource, object);
@@ -30,13 +31,17 @@ impl Server {
     }
 
     fn unknown(&self, call: &Call<'_>, unknown: &[String]) -> Result<(), Fault> {
-        let fields: Vec<String> = unknown.iter().map(|field| format!("unknown field {field:?}")).collect();
+        let fields: Vec<String> = unknown
+            .iter()
+            .map(|field| format!("unknown field {field:?}"))
+            .collect();
         match call.validation {
             Validation::Strict if !fields.is_empty() => {
                 let Resource { kind, version, .. } = &**call.resource;
                 let fields = fields.join(", ");
-                let message =
-                    format!("{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {fields}");
+                let message = format!(
+                    "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {fields}"
+                );
                 Err(Fault::bad_request(message))
             }
             Validation::Warn => {
@@ -83,8 +88,16 @@ impl Server {
             }
             Nature::Service => {
                 let services = self.all(Nature::Service, "");
-                let at = call.resource.selectable.iter().position(|field| &*field.name == "spec.clusterIP");
-                let taken = |address: &str| services.iter().any(|service| at.is_some_and(|at| &*service.fields[at] == address));
+                let at = call
+                    .resource
+                    .selectable
+                    .iter()
+                    .position(|field| &*field.name == "spec.clusterIP");
+                let taken = |address: &str| {
+                    services
+                        .iter()
+                        .any(|service| at.is_some_and(|at| &*service.fields[at] == address))
+                };
                 locked(&self.addresses).give(object, taken);
             }
             Nature::Claim if object["spec"]["storageClassName"].is_null() => self.default_class(object),
@@ -95,13 +108,19 @@ impl Server {
 
     /// The value of a pod's priority class.
     fn set_priority(&self, call: &Call<'_>, pod: &mut Value) -> Result<(), Fault> {
-        let name = pod["spec"]["priorityClassName"].as_str().unwrap_or_default().to_owned();
+        let name = pod["spec"]["priorityClassName"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let class = match name.as_str() {
             "system-cluster-critical" => json!({"value": 2_000_000_000}),
             "system-node-critical" => json!({"value": 2_000_001_000}),
             "" => {
                 let classes = self.all(Nature::PriorityClass, "");
-                let default = classes.iter().map(|class| class.value()).find(|class| class["globalDefault"] == true);
+                let default = classes
+                    .iter()
+                    .map(|class| class.value())
+                    .find(|class| class["globalDefault"] == true);
                 if let Some(class) = &default {
                     pod["spec"]["priorityClassName"] = class["metadata"]["name"].clone();
                 }
@@ -127,7 +146,10 @@ impl Server {
             return Err(Fault::forbidden(&call.resource.about(text_name(pod)), &why));
         }
         pod["spec"]["priority"] = class["value"].clone();
-        let policy = class.get("preemptionPolicy").cloned().unwrap_or(json!("PreemptLowerPriority"));
+        let policy = class
+            .get("preemptionPolicy")
+            .cloned()
+            .unwrap_or(json!("PreemptLowerPriority"));
         kinds::default(&mut pod["spec"], "preemptionPolicy", policy);
         Ok(())
     }
@@ -180,8 +202,14 @@ pub(super) fn identify(resource: &Resource, object: &mut Value) -> Result<(), Fa
             }
             None | Some("") => {
                 let what = if field == "kind" { "Kind" } else { "apiVersion" };
-                let shown: String = Value::Object(fields.clone()).to_string().chars().take(300).collect();
-                return Err(Fault::bad_request(format!("Object '{what}' is missing in '{shown}'")));
+                let shown: String = Value::Object(fields.clone())
+                    .to_string()
+                    .chars()
+                    .take(300)
+                    .collect();
+                return Err(Fault::bad_request(format!(
+                    "Object '{what}' is missing in '{shown}'"
+                )));
             }
             Some(found) if field == "apiVersion" => {
                 let message = format!(
@@ -191,7 +219,9 @@ pub(super) fn identify(resource: &Resource, object: &mut Value) -> Result<(), Fa
             }
             Some(found) => {
                 let version = &resource.version;
-                let message = format!("{found} in version {version:?} cannot be handled as a {wanted}: the kind in the data does not match the expected kind");
+                let message = format!(
+                    "{found} in version {version:?} cannot be handled as a {wanted}: the kind in the data does not match the expected kind"
+                );
                 return Err(Fault::bad_request(message));
             }
         }
@@ -213,7 +243,8 @@ fn tolerate_for_a_while(pod: &mut Value) {
         tolerations.iter().any(|one| {
             let named = one["key"].as_str().unwrap_or_default();
             let effect = one["effect"].as_str().unwrap_or_default();
-            (named == key || named.is_empty() && one["operator"] == "Exists") && (effect.is_empty() || effect == "NoExecute")
+            (named == key || named.is_empty() && one["operator"] == "Exists")
+                && (effect.is_empty() || effect == "NoExecute")
         })
     };
     let missing: Vec<Value> = TOLERATED
@@ -228,7 +259,12 @@ fn tolerate_for_a_while(pod: &mut Value) {
 }
 
 /// What is wrong with an object that is to be stored.
-pub(super) fn problems(resource: &Resource, object: &Value, old: Option<&Value>, subresource: &str) -> Vec<FieldError> {
+pub(super) fn problems(
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+    subresource: &str,
+) -> Vec<FieldError> {
     let mut errors = meta::check(resource, object);
     if resource.is_custom {
         errors.extend(schema::validate(object, old, resource.schema()));

@@ -21,7 +21,12 @@ const NAME_TRIES: usize = 8;
 pub(super) fn counts_generations(resource: &Resource) -> bool {
     let counted = matches!(
         resource.nature,
-        Nature::Pod | Nature::Workload | Nature::Budget | Nature::Definition | Nature::Mutating | Nature::Validating
+        Nature::Pod
+            | Nature::Workload
+            | Nature::Budget
+            | Nature::Definition
+            | Nature::Mutating
+            | Nature::Validating
     );
     resource.is_custom || counted || resource.group == "networking.k8s.io"
 }
@@ -68,7 +73,12 @@ impl Server {
         self.store_new(&named, object, generated.as_deref()).await
     }
 
-    async fn store_new(&self, call: &Call<'_>, mut object: Value, prefix: Option<&str>) -> Result<Written, Fault> {
+    async fn store_new(
+        &self,
+        call: &Call<'_>,
+        mut object: Value,
+        prefix: Option<&str>,
+    ) -> Result<Written, Fault> {
         let mut key = call.key();
         for _ in 0..NAME_TRIES {
             match self.put(call.resource, &key, Expect::Absent, object.clone()) {
@@ -96,11 +106,16 @@ impl Server {
         self.check_namespace(call)?;
         self.admit_new(call, &mut object)?;
         self.set_server_fields(call, &mut object);
-        if self.hooks.mutate(self, call, Operation::Create, &mut object, None).await? {
+        if self
+            .hooks
+            .mutate(self, call, Operation::Create, &mut object, None)
+            .await?
+        {
             self.unpruned(call, &mut object)?;
         }
         kinds::prepare_new(resource, &mut object);
-        if resource.is_custom && resource.status
+        if resource.is_custom
+            && resource.status
             && let Some(fields) = object.as_object_mut()
         {
             fields.remove("status");
@@ -112,12 +127,19 @@ impl Server {
         if !errors.is_empty() {
             return Err(Fault::invalid(&resource.about_kind(call.name), &errors));
         }
-        self.hooks.validate(self, call, Operation::Create, Some(&object), None).await?;
+        self.hooks
+            .validate(self, call, Operation::Create, Some(&object), None)
+            .await?;
         if call.manager.is_some() {
             let api_version = resource.api_version();
             let now = self.now();
             if !apply::is_tracked(&object) {
-                apply::track(&json!({}), &mut object, resource.schema(), &self.writer(call, &api_version, &now));
+                apply::track(
+                    &json!({}),
+                    &mut object,
+                    resource.schema(),
+                    &self.writer(call, &api_version, &now),
+                );
             }
         } else if !apply::is_tracked(&object)
             && let Some(metadata) = object["metadata"].as_object_mut()
@@ -143,13 +165,20 @@ impl Server {
         if !call.resource.is_custom
             && let Some(problem) = crate::schema::mistyped(object, call.resource.schema())
         {
-            return Err(Fault::internal(format!("a webhook made an object that cannot be read: {problem}")));
+            return Err(Fault::internal(format!(
+                "a webhook made an object that cannot be read: {problem}"
+            )));
         }
         fill(call.resource, object);
         Ok(())
     }
 
-    pub(super) fn writer<'a>(&self, call: &'a Call<'_>, api_version: &'a str, now: &'a str) -> apply::Writer<'a> {
+    pub(super) fn writer<'a>(
+        &self,
+        call: &'a Call<'_>,
+        api_version: &'a str,
+        now: &'a str,
+    ) -> apply::Writer<'a> {
         apply::Writer {
             manager: call.manager.as_deref().unwrap_or("unknown"),
             api_version,
@@ -163,12 +192,15 @@ impl Server {
         let metadata = &mut object["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if !text(&metadata["resourceVersion"]).is_empty() {
-            return Err(Fault::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(Fault::bad_request(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         if call.resource.namespaced {
             let given = text(&metadata["namespace"]);
             if !given.is_empty() && given != call.namespace {
-                let message = "the namespace of the provided object does not match the namespace sent on the request";
+                let message =
+                    "the namespace of the provided object does not match the namespace sent on the request";
                 return Err(Fault::bad_request(message));
             }
             metadata["namespace"] = call.namespace.into();
@@ -181,7 +213,10 @@ impl Server {
             return Ok(None);
         }
         if !name.is_empty() && !call.name.is_empty() && name != call.name {
-            let message = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
+            let message = format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                call.name
+            );
             return Err(Fault::bad_request(message));
         }
         if !name.is_empty() || prefix.is_empty() {
@@ -196,7 +231,13 @@ impl Server {
         let Some(metadata) = object["metadata"].as_object_mut() else {
             return;
         };
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"] {
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "resourceVersion",
+            "generation",
+        ] {
             metadata.remove(field);
         }
         metadata.insert("uid".to_owned(), self.uid().into());

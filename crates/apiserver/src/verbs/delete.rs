@@ -57,7 +57,11 @@ impl DeleteOptions {
             Some(other) => {
                 let allowed = ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned);
                 let error = FieldError::not_supported("propagationPolicy", other.into(), &allowed);
-                let about = crate::fault::About { group: "meta.k8s.io", what: "DeleteOptions", name: "" };
+                let about = crate::fault::About {
+                    group: "meta.k8s.io",
+                    what: "DeleteOptions",
+                    name: "",
+                };
                 return Err(Fault::invalid(&about, &[error]));
             }
         };
@@ -100,12 +104,18 @@ impl Server {
         let key = call.key();
         let mut asked = false;
         for _ in 0..TRIES {
-            let current = self.get(call.resource.table, &key).ok_or_else(|| call.not_found())?;
+            let current = self
+                .get(call.resource.table, &key)
+                .ok_or_else(|| call.not_found())?;
             preconditions(call, options, &current)?;
             let mut object = current.value();
             if !asked {
-                self.hooks.mutate(self, call, Operation::Delete, &mut Value::Null, Some(&object)).await?;
-                self.hooks.validate(self, call, Operation::Delete, None, Some(&object)).await?;
+                self.hooks
+                    .mutate(self, call, Operation::Delete, &mut Value::Null, Some(&object))
+                    .await?;
+                self.hooks
+                    .validate(self, call, Operation::Delete, None, Some(&object))
+                    .await?;
                 protect(call)?;
                 asked = true;
             }
@@ -113,7 +123,11 @@ impl Server {
                 return Ok(Deleted::Going(current));
             };
             if call.dry_run {
-                return Ok(if goes { Deleted::Gone(current) } else { Deleted::Going(current) });
+                return Ok(if goes {
+                    Deleted::Gone(current)
+                } else {
+                    Deleted::Going(current)
+                });
             }
             let expect = Expect::At(current.revision);
             let event = match goes {
@@ -124,7 +138,11 @@ impl Server {
                 Ok(event) => {
                     self.settled(event.revision()).await?;
                     let object = event.object.clone();
-                    return Ok(if goes { Deleted::Gone(object) } else { Deleted::Going(object) });
+                    return Ok(if goes {
+                        Deleted::Gone(object)
+                    } else {
+                        Deleted::Going(object)
+                    });
                 }
                 Err(Clash::Missing) => return Err(call.not_found()),
                 Err(_) => {}
@@ -138,12 +156,22 @@ impl Server {
         let deleting = !object["metadata"]["deletionTimestamp"].is_null();
         let before = object["metadata"]["finalizers"].clone();
         let finalizers = finalizers(&before, options.propagation);
-        let grace = if resource.nature == Nature::Pod { grace(object, options.grace) } else { 0 };
+        let grace = if resource.nature == Nature::Pod {
+            grace(object, options.grace)
+        } else {
+            0
+        };
         let held = resource.nature == Nature::Namespace
-            && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+            && object["spec"]["finalizers"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty());
         let goes = finalizers.is_empty() && grace == 0 && !held;
         let known = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
-        if deleting && !goes && before.as_array().is_none_or(|before| *before == finalizers) && known.is_none_or(|known| known <= grace) {
+        if deleting
+            && !goes
+            && before.as_array().is_none_or(|before| *before == finalizers)
+            && known.is_none_or(|known| known <= grace)
+        {
             return None;
         }
         if goes && resource.nature != Nature::Pod && !deleting {
@@ -155,7 +183,11 @@ impl Server {
         if !deleting || known.is_some_and(|known| known > grace) {
             metadata.insert("deletionTimestamp".to_owned(), at.into());
             metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
-            if let Some(generation) = metadata.get("generation").and_then(Value::as_i64).filter(|_| !deleting) {
+            if let Some(generation) = metadata
+                .get("generation")
+                .and_then(Value::as_i64)
+                .filter(|_| !deleting)
+            {
                 metadata.insert("generation".to_owned(), (generation + 1).into());
             }
         }
@@ -226,7 +258,10 @@ fn preconditions(call: &Call<'_>, options: &DeleteOptions, current: &Object) -> 
 fn protect(call: &Call<'_>) -> Result<(), Fault> {
     let kept = ["default", "kube-system", "kube-public"];
     if call.resource.nature == Nature::Namespace && kept.contains(&call.name) {
-        return Err(Fault::forbidden(&call.resource.about(call.name), "this namespace may not be deleted"));
+        return Err(Fault::forbidden(
+            &call.resource.about(call.name),
+            "this namespace may not be deleted",
+        ));
     }
     Ok(())
 }

@@ -66,7 +66,12 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A call of the server itself.
-    pub fn own(resource: &'a Arc<Resource>, namespace: &'a str, name: &'a str, caller: &'a Caller) -> Call<'a> {
+    pub fn own(
+        resource: &'a Arc<Resource>,
+        namespace: &'a str,
+        name: &'a str,
+        caller: &'a Caller,
+    ) -> Call<'a> {
         Call {
             resource,
             namespace,

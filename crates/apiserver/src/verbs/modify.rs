@@ -44,19 +44,27 @@ impl Server {
         if name != call.name {
             let message = match name {
                 "" => "name must be provided".to_owned(),
-                name => format!("the name of the object ({name}) does not match the name on the URL ({})", call.name),
+                name => format!(
+                    "the name of the object ({name}) does not match the name on the URL ({})",
+                    call.name
+                ),
             };
             return Err(Fault::bad_request(message));
         }
         let namespace = body["metadata"]["namespace"].as_str().unwrap_or_default();
         if call.resource.namespaced && !namespace.is_empty() && namespace != call.namespace {
-            let message = "the namespace of the provided object does not match the namespace sent on the request";
+            let message =
+                "the namespace of the provided object does not match the namespace sent on the request";
             return Err(Fault::bad_request(message));
         }
         if call.resource.namespaced {
             body["metadata"]["namespace"] = call.namespace.into();
         }
-        if call.resource.is_custom && body["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
+        if call.resource.is_custom
+            && body["metadata"]["resourceVersion"]
+                .as_str()
+                .is_none_or(str::is_empty)
+        {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
             return Err(Fault::invalid(&call.resource.about_kind(call.name), &[error]));
         }
@@ -87,7 +95,8 @@ impl Server {
             Patch::Strategic(body) => {
                 let change = |old: &Value| {
                     let mut new = old.clone();
-                    patch::strategic_merge(&mut new, &body, Some(resource.schema())).map_err(Fault::bad_request)?;
+                    patch::strategic_merge(&mut new, &body, Some(resource.schema()))
+                        .map_err(Fault::bad_request)?;
                     Ok(new)
                 };
                 self.modify_decoded(call, change).await
@@ -100,10 +109,17 @@ impl Server {
         let resource = call.resource;
         if call.manager.is_none() {
             let error = FieldError::required("fieldManager", "is required for apply patch");
-            let about = crate::fault::About { group: "meta.k8s.io", what: "PatchOptions", name: "" };
+            let about = crate::fault::About {
+                group: "meta.k8s.io",
+                what: "PatchOptions",
+                name: "",
+            };
             return Err(Fault::invalid(&about, &[error]));
         }
-        if body["metadata"]["managedFields"].as_array().is_some_and(|entries| !entries.is_empty()) {
+        if body["metadata"]["managedFields"]
+            .as_array()
+            .is_some_and(|entries| !entries.is_empty())
+        {
             return Err(Fault::bad_request("metadata.managedFields must be nil"));
         }
         super::admit::identify(resource, &mut body)?;
@@ -117,9 +133,19 @@ impl Server {
             }
             body["metadata"]["name"] = call.name.into();
             if !body["metadata"]["uid"].as_str().unwrap_or_default().is_empty() {
-                return Err(Fault::conflict(&resource.about(call.name), "uid mismatch: the provided object specified a uid, and no existing object was found"));
+                return Err(Fault::conflict(
+                    &resource.about(call.name),
+                    "uid mismatch: the provided object specified a uid, and no existing object was found",
+                ));
             }
-            let mut object = apply::apply(&Value::Null, &body, resource.schema(), &writer, call.force, resource.status)?;
+            let mut object = apply::apply(
+                &Value::Null,
+                &body,
+                resource.schema(),
+                &writer,
+                call.force,
+                resource.status,
+            )?;
             if resource.namespaced {
                 object["metadata"]["namespace"] = call.namespace.into();
             }
@@ -129,7 +155,16 @@ impl Server {
                 created => return created,
             }
         }
-        let change = |old: &Value| apply::apply(old, &body, resource.schema(), &writer, call.force, resource.status);
+        let change = |old: &Value| {
+            apply::apply(
+                old,
+                &body,
+                resource.schema(),
+                &writer,
+                call.force,
+                resource.status,
+            )
+        };
         self.modify_with(call, change, true).await
     }
 
@@ -142,7 +177,9 @@ impl Server {
         let decoded = |old: &Value| {
             let mut new = change(old)?;
             if !new.is_object() {
-                return Err(Fault::bad_request("the patch makes something that is not an object"));
+                return Err(Fault::bad_request(
+                    "the patch makes something that is not an object",
+                ));
             }
             self.decode(call, &mut new)?;
             Ok(new)
@@ -167,7 +204,9 @@ impl Server {
     ) -> Result<Written, Fault> {
         let key = call.key();
         for _ in 0..TRIES {
-            let current = self.get(call.resource.table, &key).ok_or_else(|| call.not_found())?;
+            let current = self
+                .get(call.resource.table, &key)
+                .ok_or_else(|| call.not_found())?;
             let mut old = current.value();
             if !call.resource.is_storage {
                 old["apiVersion"] = call.resource.api_version().into();
@@ -198,12 +237,19 @@ impl Server {
             return Err(Fault::modified(&about));
         }
         if !uid.is_empty() && *uid != *current.uid {
-            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", current.uid);
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                current.uid
+            );
             return Err(Fault::conflict(&about, &why));
         }
         self.settle_parts(call, &mut new, old);
         if call.subresource.is_empty() || call.subresource == "status" {
-            if self.hooks.mutate(self, call, Operation::Update, &mut new, Some(old)).await? {
+            if self
+                .hooks
+                .mutate(self, call, Operation::Update, &mut new, Some(old))
+                .await?
+            {
                 self.unpruned(call, &mut new)?;
                 self.settle_parts(call, &mut new, old);
             }
@@ -218,7 +264,9 @@ impl Server {
         if !errors.is_empty() {
             return Err(Fault::invalid(&resource.about_kind(call.name), &errors));
         }
-        self.hooks.validate(self, call, Operation::Update, Some(&new), Some(old)).await?;
+        self.hooks
+            .validate(self, call, Operation::Update, Some(&new), Some(old))
+            .await?;
         if applies {
             // Defaults of what was applied are nobody's.
             super::admit::fill(resource, &mut new);
@@ -271,7 +319,12 @@ impl Server {
             return;
         }
         let (api_version, now) = (call.resource.api_version(), self.now());
-        apply::track(old, new, call.resource.schema(), &self.writer(call, &api_version, &now));
+        apply::track(
+            old,
+            new,
+            call.resource.schema(),
+            &self.writer(call, &api_version, &now),
+        );
     }
 
     /// The status is written through its own path, and all else not.
@@ -287,11 +340,15 @@ impl Server {
                 kept.remove("status");
                 kept.extend(status.map(|status| ("status".to_owned(), status)));
                 // Labels and finalizers of custom resources are not written this way; annotations of nodes and pods are.
-                if !resource.is_custom && let Some(metadata) = metadata {
+                if !resource.is_custom
+                    && let Some(metadata) = metadata
+                {
                     kept.insert("metadata".to_owned(), metadata);
                 } else if let (Some(kept), Some(sent)) = (kept.get_mut("metadata"), &metadata) {
                     kept["managedFields"] = sent["managedFields"].clone();
-                    if kept["managedFields"].is_null() && let Some(kept) = kept.as_object_mut() {
+                    if kept["managedFields"].is_null()
+                        && let Some(kept) = kept.as_object_mut()
+                    {
                         kept.remove("managedFields");
                     }
                 }
@@ -316,15 +373,28 @@ impl Server {
         }
         // An apply is typed: what the schema does not know cannot be owned.
         let Resource { kind, .. } = &**call.resource;
-        let fields: Vec<String> = unknown.iter().map(|field| format!(".{field}: field not declared in schema")).collect();
-        let message = format!("failed to create typed patch object ({}/{}; {}, Kind={kind}): {}", call.namespace, call.name, call.resource.api_version(), fields.join(", "));
+        let fields: Vec<String> = unknown
+            .iter()
+            .map(|field| format!(".{field}: field not declared in schema"))
+            .collect();
+        let message = format!(
+            "failed to create typed patch object ({}/{}; {}, Kind={kind}): {}",
+            call.namespace,
+            call.name,
+            call.resource.api_version(),
+            fields.join(", ")
+        );
         Err(Fault::new(500, "", message))
     }
 }
 
 /// The answer to a JSON patch that cannot be applied.
 fn rejected(problem: &str) -> Fault {
-    let mut fault = Fault::new(422, "Invalid", "the server rejected our request due to an error in our request");
+    let mut fault = Fault::new(
+        422,
+        "Invalid",
+        "the server rejected our request due to an error in our request",
+    );
     fault.details = Some(json!({"causes": [{"reason": "UnexpectedServerResponse", "message": problem}]}));
     fault
 }
@@ -341,8 +411,12 @@ fn bump_generation(resource: &Resource, new: &mut Value, old: &Value) {
         true => name != "metadata" && !(name == "status" && resource.status),
         false => name == "spec" || name == "webhooks",
     };
-    let changed = after.iter().any(|(name, value)| counts(name) && before.get(name) != Some(value))
-        || before.keys().any(|name| counts(name) && !after.contains_key(name));
+    let changed = after
+        .iter()
+        .any(|(name, value)| counts(name) && before.get(name) != Some(value))
+        || before
+            .keys()
+            .any(|name| counts(name) && !after.contains_key(name));
     if changed {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
         new["metadata"]["generation"] = (generation + 1).into();
@@ -353,7 +427,9 @@ fn bump_generation(resource: &Resource, new: &mut Value, old: &Value) {
 fn keep_times(status: &mut Value, old: &Value) {
     let known = old["conditions"].as_array().cloned().unwrap_or_default();
     for condition in status["conditions"].as_array_mut().into_iter().flatten() {
-        let before = known.iter().find(|one| one["type"] == condition["type"] && one["status"] == condition["status"]);
+        let before = known
+            .iter()
+            .find(|one| one["type"] == condition["type"] && one["status"] == condition["status"]);
         if let Some(before) = before {
             condition["lastTransitionTime"] = before["lastTransitionTime"].clone();
         }
@@ -382,7 +458,10 @@ fn same(new: &Value, old: &Value, applies: bool) -> bool {
 fn is_done(resource: &Resource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
-    let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or_default() > 0;
+    let waits = metadata["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or_default()
+        > 0;
     let held = resource.nature == Nature::Namespace && !empty(&object["spec"]["finalizers"]);
     !metadata["deletionTimestamp"].is_null() && empty(&metadata["finalizers"]) && !waits && !held
 }

@@ -41,15 +41,22 @@ impl ListOptions {
         let flag = |name: &str| query(name).map(|value| matches!(value.as_str(), "" | "1" | "true" | "True"));
         let number = |name: &str| match query(name).filter(|text| !text.is_empty()) {
             None => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| Fault::bad_request(format!("{name}: {text:?} is not a number"))),
+            Some(text) => text
+                .parse()
+                .map(Some)
+                .map_err(|_| Fault::bad_request(format!("{name}: {text:?} is not a number"))),
         };
         let known = &resource.selectable;
         let options = ListOptions {
             selector: Selector {
                 labels: LabelSelector::parse(&text("labelSelector"))?,
-                fields: FieldSelector::parse(&text("fieldSelector"), known, |field| resource.unknown_field(field))?,
+                fields: FieldSelector::parse(&text("fieldSelector"), known, |field| {
+                    resource.unknown_field(field)
+                })?,
             },
-            limit: number("limit")?.and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default(),
+            limit: number("limit")?
+                .and_then(|limit| usize::try_from(limit).ok())
+                .unwrap_or_default(),
             next: query("continue").filter(|next| !next.is_empty()),
             version: text("resourceVersion"),
             r#match: text("resourceVersionMatch"),
@@ -64,7 +71,11 @@ impl ListOptions {
 
     fn check(&self) -> Result<(), Fault> {
         let refused = |field: &str, why: &str| {
-            let about = About { group: "meta.k8s.io", what: "ListOptions", name: "" };
+            let about = About {
+                group: "meta.k8s.io",
+                what: "ListOptions",
+                name: "",
+            };
             Err(Fault::invalid(&about, &[FieldError::forbidden(field, why)]))
         };
         if self.initial_events.is_some() {
@@ -83,21 +94,38 @@ impl ListOptions {
             return Ok(());
         }
         if self.watch {
-            return refused("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+            return refused(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            );
         }
         if self.version.is_empty() {
-            return refused("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided");
+            return refused(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            );
         }
         if self.next.is_some() {
-            return refused("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+            return refused(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden when continue is provided",
+            );
         }
         if self.r#match == "Exact" && self.version == "0" {
-            return refused("resourceVersionMatch", "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+            return refused(
+                "resourceVersionMatch",
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            );
         }
         if !matches!(self.r#match.as_str(), "Exact" | "NotOlderThan") {
-            let about = About { group: "meta.k8s.io", what: "ListOptions", name: "" };
+            let about = About {
+                group: "meta.k8s.io",
+                what: "ListOptions",
+                name: "",
+            };
             let allowed = ["Exact", "NotOlderThan"].map(str::to_owned);
-            let error = FieldError::not_supported("resourceVersionMatch", self.r#match.clone().into(), &allowed);
+            let error =
+                FieldError::not_supported("resourceVersionMatch", self.r#match.clone().into(), &allowed);
             return Err(Fault::invalid(&about, &[error]));
         }
         Ok(())
@@ -109,8 +137,16 @@ impl ListOptions {
             return Ok(0);
         }
         self.version.parse().map_err(|_| {
-            let error = FieldError::invalid("resourceVersion", self.version.as_str(), "strconv.ParseUint: parsing: invalid syntax");
-            let about = About { group: "", what: "resourceVersion", name: "" };
+            let error = FieldError::invalid(
+                "resourceVersion",
+                self.version.as_str(),
+                "strconv.ParseUint: parsing: invalid syntax",
+            );
+            let about = About {
+                group: "",
+                what: "resourceVersion",
+                name: "",
+            };
             let mut fault = Fault::invalid(&about, &[error]);
             fault.message = format!("invalid resource version {:?}: {}", self.version, fault.message);
             fault.code = 400;
@@ -137,7 +173,9 @@ pub fn out_of_reach(reach: OutOfReach, asked: u64) -> Fault {
 impl Server {
     /// Reads an object.
     pub async fn read_one(&self, call: &Call<'_>) -> Result<Arc<Object>, Fault> {
-        let object = self.get(call.resource.table, &call.key()).ok_or_else(|| call.not_found())?;
+        let object = self
+            .get(call.resource.table, &call.key())
+            .ok_or_else(|| call.not_found())?;
         self.settled(object.revision).await?;
         Ok(object)
     }
@@ -147,7 +185,9 @@ impl Server {
         let token = options.next.as_deref().map(open).transpose()?;
         let asked = options.revision()?;
         if token.is_some() && asked > 0 {
-            return Err(Fault::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(Fault::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
         }
         let at = match (&token, options.r#match.as_str()) {
             (Some((revision, _)), _) => *revision,

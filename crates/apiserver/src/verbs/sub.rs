@@ -12,10 +12,18 @@ impl Server {
     pub async fn bind(&self, call: &Call<'_>, binding: &Value) -> Result<(), Fault> {
         let target = &binding["target"];
         let node = target["name"].as_str().unwrap_or_default().to_owned();
-        let about = crate::fault::About { group: "", what: "Binding", name: call.name };
+        let about = crate::fault::About {
+            group: "",
+            what: "Binding",
+            name: call.name,
+        };
         let kind = target["kind"].as_str().unwrap_or_default();
         if !matches!(kind, "" | "Node") {
-            let error = FieldError::not_supported("target.kind", kind.into(), &["Node".to_owned(), "<empty>".to_owned()]);
+            let error = FieldError::not_supported(
+                "target.kind",
+                kind.into(),
+                &["Node".to_owned(), "<empty>".to_owned()],
+            );
             return Err(Fault::invalid(&about, &[error]));
         }
         if node.is_empty() {
@@ -23,12 +31,17 @@ impl Server {
         }
         let uid = binding["metadata"]["uid"].as_str().unwrap_or_default();
         let now = self.now();
-        let as_binding = crate::fault::About { group: "", what: "pods/binding", name: call.name };
+        let as_binding = crate::fault::About {
+            group: "",
+            what: "pods/binding",
+            name: call.name,
+        };
         let change = |old: &Value| {
             let pod = &old["metadata"];
             if !uid.is_empty() && pod["uid"] != uid {
                 let found = pod["uid"].as_str().unwrap_or_default();
-                let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
+                let why =
+                    format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
                 return Err(Fault::conflict(&as_binding, &why));
             }
             if !pod["deletionTimestamp"].is_null() {
@@ -39,7 +52,10 @@ impl Server {
                 let why = format!("pod {} is already assigned to node {other:?}", call.name);
                 return Err(Fault::conflict(&as_binding, &why));
             }
-            if old["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+            if old["spec"]["schedulingGates"]
+                .as_array()
+                .is_some_and(|gates| !gates.is_empty())
+            {
                 let why = format!("pod {} has non-empty .spec.schedulingGates", call.name);
                 return Err(Fault::conflict(&as_binding, &why));
             }
@@ -68,16 +84,24 @@ impl Server {
     pub async fn evict(&self, call: &Call<'_>, eviction: &Value) -> Result<(), Fault> {
         let named = eviction["metadata"]["name"].as_str().unwrap_or_default();
         if !named.is_empty() && named != call.name {
-            return Err(Fault::bad_request("name in URL does not match name in Eviction object"));
+            return Err(Fault::bad_request(
+                "name in URL does not match name in Eviction object",
+            ));
         }
-        let pod = self.get(call.resource.table, &call.key()).ok_or_else(|| call.not_found())?.value();
+        let pod = self
+            .get(call.resource.table, &call.key())
+            .ok_or_else(|| call.not_found())?
+            .value();
         let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending") || !pod["metadata"]["deletionTimestamp"].is_null();
+        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending")
+            || !pod["metadata"]["deletionTimestamp"].is_null();
         if !is_free {
             self.ask_budgets(call, &pod)?;
         }
         let mut options = DeleteOptions::read(&eviction["deleteOptions"], |_| None)?;
-        options.uid = options.uid.or_else(|| pod["metadata"]["uid"].as_str().map(str::to_owned));
+        options.uid = options
+            .uid
+            .or_else(|| pod["metadata"]["uid"].as_str().map(str::to_owned));
         if call.dry_run {
             return Ok(());
         }
@@ -91,7 +115,11 @@ impl Server {
     }
 
     fn ask_budgets(&self, call: &Call<'_>, pod: &Value) -> Result<(), Fault> {
-        let all: Vec<Value> = self.all(Nature::Budget, call.namespace).iter().map(|budget| budget.value()).collect();
+        let all: Vec<Value> = self
+            .all(Nature::Budget, call.namespace)
+            .iter()
+            .map(|budget| budget.value())
+            .collect();
         let matching: Vec<&Value> = all.iter().filter(|budget| budgets::covers(budget, pod)).collect();
         if matching.len() > 1 {
             let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
@@ -100,13 +128,20 @@ impl Server {
         let Some(budget) = matching.first() else {
             return Ok(());
         };
-        let pods: Vec<Value> = self.all(Nature::Pod, call.namespace).iter().map(|pod| pod.value()).collect();
+        let pods: Vec<Value> = self
+            .all(Nature::Pod, call.namespace)
+            .iter()
+            .map(|pod| pod.value())
+            .collect();
         let count = budgets::count(budget, &pods);
         if count.allowed > 0 {
             return Ok(());
         }
         let name = budget["metadata"]["name"].as_str().unwrap_or_default();
-        let said = format!("The disruption budget {name} needs {} healthy pods and has {} currently", count.desired, count.healthy);
+        let said = format!(
+            "The disruption budget {name} needs {} healthy pods and has {} currently",
+            count.desired, count.healthy
+        );
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
         let mut fault = Fault::new(429, "TooManyRequests", message);
         fault.details = Some(json!({"causes": [{"reason": "DisruptionBudget", "message": said}]}));
@@ -115,12 +150,18 @@ impl Server {
 
     /// Reads the scale of an object.
     pub fn scale(&self, call: &Call<'_>) -> Result<Value, Fault> {
-        let object = self.get(call.resource.table, &call.key()).ok_or_else(|| call.not_found())?;
+        let object = self
+            .get(call.resource.table, &call.key())
+            .ok_or_else(|| call.not_found())?;
         scale_of(call, &object.value())
     }
 
     /// Changes the wished replicas through the scale.
-    pub async fn set_scale(&self, call: &Call<'_>, change: impl Fn(&mut Value) -> Result<(), Fault>) -> Result<Value, Fault> {
+    pub async fn set_scale(
+        &self,
+        call: &Call<'_>,
+        change: impl Fn(&mut Value) -> Result<(), Fault>,
+    ) -> Result<Value, Fault> {
         let Some(paths) = call.resource.scale.clone() else {
             return Err(Fault::no_resource());
         };
@@ -140,8 +181,13 @@ impl Server {
                 }
                 let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
                 if replicas < 0 {
-                    let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
-                    let about = crate::fault::About { group: "autoscaling", what: "Scale", name: call.name };
+                    let error =
+                        FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
+                    let about = crate::fault::About {
+                        group: "autoscaling",
+                        what: "Scale",
+                        name: call.name,
+                    };
                     return Err(Fault::invalid(&about, &[error]));
                 }
                 let mut new = old.clone();

@@ -1,5 +1,7 @@
 //! The conformance suite on the embedded plane. `crates/cluster-tests/tests/api.rs` runs the same checks on Kubernetes.
 
+#![recursion_limit = "256"]
+
 mod checks;
 
 use checks::{Side, World};

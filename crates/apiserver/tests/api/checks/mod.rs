@@ -3,11 +3,16 @@
 //! A check is a sentence and whether it holds. Where the two differ on purpose, the check says what each does
 //! (`Tally::differs`), and docs/apiserver.md lists it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests stop at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests stop at the first surprise"
+)]
 
 mod applied;
 mod crds;
 mod discovery;
+mod endpoint;
 mod garbage;
 mod hooks;
 mod lists;
@@ -64,11 +69,17 @@ impl Answer {
     }
 
     pub fn version(&self) -> String {
-        self.body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
+        self.body["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     pub fn uid(&self) -> String {
-        self.body["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+        self.body["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -78,12 +89,22 @@ impl World {
     }
 
     /// Sends a request as it is.
-    pub async fn raw(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> (u16, HeaderMap, Bytes) {
+    pub async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> (u16, HeaderMap, Bytes) {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let answer = self.client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let answer = self
+            .client
+            .send(request.body(Body::from(body)).unwrap())
+            .await
+            .unwrap();
         let (code, headers) = (answer.status().as_u16(), answer.headers().clone());
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         (code, headers, body)
@@ -91,15 +112,24 @@ impl World {
 
     /// Asks with a JSON body.
     pub async fn ask(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Answer {
-        let bytes = if body.is_null() { Vec::new() } else { serde_json::to_vec(body).unwrap() };
-        let headers = [(CONTENT_TYPE.as_str(), content_type), (ACCEPT.as_str(), "application/json")];
+        let bytes = if body.is_null() {
+            Vec::new()
+        } else {
+            serde_json::to_vec(body).unwrap()
+        };
+        let headers = [
+            (CONTENT_TYPE.as_str(), content_type),
+            (ACCEPT.as_str(), "application/json"),
+        ];
         let (code, headers, bytes) = self.raw(method, path, &headers, bytes).await;
-        let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into());
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into());
         Answer { code, headers, body }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.ask(Method::GET, path, "application/json", &Value::Null).await
+        self.ask(Method::GET, path, "application/json", &Value::Null)
+            .await
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
@@ -115,32 +145,46 @@ impl World {
     }
 
     pub async fn merge(&self, path: &str, patch: &Value) -> Answer {
-        self.ask(Method::PATCH, path, "application/merge-patch+json", patch).await
+        self.ask(Method::PATCH, path, "application/merge-patch+json", patch)
+            .await
     }
 
     pub async fn strategic(&self, path: &str, patch: &Value) -> Answer {
-        self.ask(Method::PATCH, path, "application/strategic-merge-patch+json", patch).await
+        self.ask(
+            Method::PATCH,
+            path,
+            "application/strategic-merge-patch+json",
+            patch,
+        )
+        .await
     }
 
     pub async fn json_patch(&self, path: &str, patch: &Value) -> Answer {
-        self.ask(Method::PATCH, path, "application/json-patch+json", patch).await
+        self.ask(Method::PATCH, path, "application/json-patch+json", patch)
+            .await
     }
 
     pub async fn apply(&self, path: &str, configuration: &Value) -> Answer {
-        self.ask(Method::PATCH, path, "application/apply-patch+yaml", configuration).await
+        self.ask(Method::PATCH, path, "application/apply-patch+yaml", configuration)
+            .await
     }
 
     /// A namespace of its own.
     pub async fn namespace(&self, name: &str) -> String {
         let name = format!("conf-{name}");
-        let answer = self.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).await;
+        let answer = self
+            .post("/api/v1/namespaces", &json!({"metadata": {"name": name}}))
+            .await;
         assert_eq!(answer.code, 201, "{answer:?}");
         name
     }
 
     /// Starts a watch.
     pub async fn watch(&self, path: &str) -> Events {
-        let request = Request::get(path).header(ACCEPT, "application/json").body(Body::empty()).unwrap();
+        let request = Request::get(path)
+            .header(ACCEPT, "application/json")
+            .body(Body::empty())
+            .unwrap();
         let answer = self.client.send(request).await.unwrap();
         Events {
             code: answer.status().as_u16(),
@@ -165,7 +209,8 @@ impl World {
 
     /// Waits until an object is gone.
     pub async fn gone(&self, path: &str) -> bool {
-        self.eventually(|| async { self.get(path).await.code == 404 }).await
+        self.eventually(|| async { self.get(path).await.code == 404 })
+            .await
     }
 }
 
@@ -197,7 +242,9 @@ impl Events {
                 return serde_json::from_slice(&line).unwrap();
             }
             match self.body.frame().await {
-                Some(Ok(frame)) => self.buffer.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
+                Some(Ok(frame)) => self
+                    .buffer
+                    .extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
                 _ => return Value::Null,
             }
         }
@@ -218,25 +265,46 @@ impl Tally {
         self.checks += 1;
         if !holds {
             let shown: String = format!("{seen:?}").chars().take(900).collect();
-            self.failures.push(format!("{}: {sentence}\n      seen: {shown}", self.subject));
+            self.failures
+                .push(format!("{}: {sentence}\n      seen: {shown}", self.subject));
         }
     }
 
     /// A code and words of a message.
     pub fn refused(&mut self, sentence: &str, answer: &Answer, code: u16, words: &str) {
-        self.check(sentence, answer.code == code && answer.message().contains(words), (answer.code, answer.message()));
+        self.check(
+            sentence,
+            answer.code == code && answer.message().contains(words),
+            (answer.code, answer.message()),
+        );
     }
 
     /// Something that the two do differently, on purpose.
-    pub fn differs<T: PartialEq + std::fmt::Debug>(&mut self, sentence: &str, seen: T, kubernetes: T, embedded: T) {
-        let expected = if self.side == Side::Embedded { embedded } else { kubernetes };
+    pub fn differs<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        sentence: &str,
+        seen: T,
+        kubernetes: T,
+        embedded: T,
+    ) {
+        let expected = if self.side == Side::Embedded {
+            embedded
+        } else {
+            kubernetes
+        };
         self.check(sentence, seen == expected, seen);
     }
 
     /// Fails with everything that did not hold.
     pub fn conclude(self) {
         println!("{} checks, {} failed", self.checks, self.failures.len());
-        assert!(self.failures.is_empty(), "{} of {} checks failed:\n  {}", self.failures.len(), self.checks, self.failures.join("\n  "));
+        assert!(
+            self.failures.is_empty(),
+            "{} of {} checks failed:\n  {}",
+            self.failures.len(),
+            self.checks,
+            self.failures.join("\n  ")
+        );
         assert!(self.checks >= FEWEST, "only {} checks", self.checks);
     }
 }
@@ -257,6 +325,8 @@ pub async fn run(world: &World) -> Tally {
             )*
         };
     }
-    subjects!(verbs, lists, watches, patches, applied, crds, pods, garbage, discovery, hooks);
+    subjects!(
+        verbs, lists, watches, patches, applied, crds, pods, garbage, discovery, hooks
+    );
     tally
 }
