@@ -178,10 +178,7 @@ fn requirement(text: &str) -> Result<(String, Ask), String> {
 /// Whether a text can be the key of a label.
 pub fn is_label_key(key: &str) -> bool {
     let (prefix, name) = key.rsplit_once('/').unwrap_or(("", key));
-    !name.is_empty()
-        && is_label_value(name)
-        && (prefix.is_empty() == !key.contains('/'))
-        && prefix.len() <= 253
+    !name.is_empty() && is_label_value(name) && prefix.is_empty() != key.contains('/') && prefix.len() <= 253
 }
 
 /// Whether a text can be the value of a label.

@@ -132,7 +132,6 @@ impl Hooks {
         if hooks.is_empty() || is_exempt(call) {
             return Ok(false);
         }
-        let before = object.clone();
         let mut changed_at = vec![false; hooks.len()];
         for (at, hook) in hooks.iter().enumerate() {
             changed_at[at] = self.one(server, hook, call, operation, object, old).await?;
@@ -140,10 +139,10 @@ impl Hooks {
         // Webhooks that ask for it see what those after them changed.
         for (at, hook) in hooks.iter().enumerate().filter(|(_, hook)| hook.reinvoked) {
             if changed_at[at + 1..].iter().any(|changed| *changed) {
-                self.one(server, hook, call, operation, object, old).await?;
+                changed_at[at] |= self.one(server, hook, call, operation, object, old).await?;
             }
         }
-        Ok(*object != before)
+        Ok(changed_at.contains(&true))
     }
 
     async fn one(

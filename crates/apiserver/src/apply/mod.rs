@@ -424,21 +424,13 @@ fn remove(target: &mut Value, gone: &Fields, kept: &Fields, schema: Option<&Sche
                 let Some(name) = step.strip_prefix("f:") else {
                     continue;
                 };
-                if !stays(step) {
-                    if below.member
-                        || only_ours(
-                            fields.get(name),
-                            below,
-                            schema.and_then(|schema| schema.field(name)).map(|known| &**known),
-                        )
-                    {
-                        fields.remove(name);
-                        continue;
-                    }
+                let known = schema.and_then(|schema| schema.field(name)).map(|known| &**known);
+                if !stays(step) && (below.member || only_ours(fields.get(name), below, known)) {
+                    fields.remove(name);
+                    continue;
                 }
                 let nothing = Fields::default();
                 if let Some(value) = fields.get_mut(name) {
-                    let known = schema.and_then(|schema| schema.field(name)).map(|known| &**known);
                     remove(value, below, kept.below.get(step).unwrap_or(&nothing), known);
                 }
             }

@@ -139,3 +139,42 @@ pub fn status_success(resource: &Resource, name: &str, uid: &str) -> Value {
     }
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_form_that_there_is_is_taken() {
+        let form = |accept: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            negotiate(&headers).map_err(|fault| fault.code)
+        };
+        for (accept, expected) in [
+            ("application/json", Ok(Format::Json)),
+            ("*/*", Ok(Format::Json)),
+            (
+                "application/vnd.kubernetes.protobuf,application/json",
+                Ok(Format::Json),
+            ),
+            (
+                "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+                Ok(Format::Table),
+            ),
+            (
+                "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
+                Ok(Format::Json),
+            ),
+            (
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+                Ok(Format::Metadata),
+            ),
+            ("application/vnd.kubernetes.protobuf", Err(406)),
+            ("text/html", Err(406)),
+        ] {
+            assert_eq!(form(accept), expected, "{accept}");
+        }
+        assert_eq!(negotiate(&HeaderMap::new()), Ok(Format::Json));
+    }
+}

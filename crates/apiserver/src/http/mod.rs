@@ -3,6 +3,7 @@
 mod answer;
 mod discovery;
 mod openapi;
+mod protobuf;
 mod query;
 mod route;
 
@@ -17,6 +18,7 @@ use crate::verbs::{
 use crate::watch;
 use answer::{failed, json_answer, negotiate, object_answer, plain, status_success};
 use bytes::{BufMut as _, Bytes, BytesMut};
+use futures::FutureExt as _;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response};
@@ -24,7 +26,9 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use query::Query;
 use route::{Place, Route};
 use serde_json::{Value, json};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use tracing::error;
 
 /// Largest body that is read, as with Kubernetes.
 const LARGEST_BODY: usize = 3 << 20;
@@ -47,9 +51,17 @@ where
         }
         Err(error) => return failed(&Fault::bad_request(format!("the request broke off: {error}"))),
     };
-    match dispatch(server, caller, &parts, body).await {
-        Ok(answer) => answer,
-        Err(fault) => failed(&fault),
+    // A request that ends in a panic is that request's trouble only: locks are held for whole steps.
+    let dispatched = AssertUnwindSafe(dispatch(server, caller, &parts, body)).catch_unwind();
+    match dispatched.await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(fault)) => failed(&fault),
+        Err(_) => {
+            error!(method = %parts.method, path = parts.uri.path(), "a request ended in a panic");
+            failed(&Fault::internal(
+                "the request could not be served; the log says where",
+            ))
+        }
     }
 }
 
@@ -66,7 +78,7 @@ async fn dispatch(
         Route::Version => Ok(json_answer(200, &discovery::version())),
         Route::Discovery(place) => discovery::answer(&registry, &place, &parts.headers),
         Route::OpenApi(path) => openapi::answer(&registry, &path),
-        Route::Access(kind) => access(&parts.method, &kind, caller, &body),
+        Route::Access(kind) => access(parts, &kind, caller, &body),
         Route::Nothing => Err(Fault::no_resource()),
         Route::Resource(place) => {
             let manager = query.get("fieldManager").filter(|manager| !manager.is_empty());
@@ -416,6 +428,12 @@ fn read_body(headers: &HeaderMap, body: &Bytes) -> Result<Value, Fault> {
     match media_type(headers).as_str() {
         "" | "application/json" => read_json(body),
         "application/yaml" => read_yaml(body),
+        "application/vnd.kubernetes.protobuf" => protobuf::read(body).map_err(|problem| {
+            let message = format!(
+                "the body of the request cannot be read as protobuf: {problem}; send application/json"
+            );
+            Fault::new(415, "UnsupportedMediaType", message)
+        }),
         other => {
             let message = format!(
                 "the body of the request was in an unknown format ({other}) - accepted media types include: application/json, \
@@ -461,11 +479,11 @@ fn read_patch(resource: &Resource, headers: &HeaderMap, body: &Bytes) -> Result<
 }
 
 /// Reviews of access: whoever gets in may do everything.
-fn access(method: &Method, kind: &str, caller: &Caller, body: &Bytes) -> Result<Response<Body>, Fault> {
-    if method != Method::POST {
+fn access(parts: &Parts, kind: &str, caller: &Caller, body: &Bytes) -> Result<Response<Body>, Fault> {
+    if parts.method != Method::POST {
         return Err(Fault::method_not_allowed());
     }
-    let mut review = read_json(body)?;
+    let mut review = read_body(&parts.headers, body)?;
     review["status"] = match kind {
         "selfsubjectreviews" => json!({"userInfo": {"username": caller.user, "groups": caller.groups}}),
         "selfsubjectrulesreviews" => json!({

@@ -87,12 +87,7 @@ fn operations(resource: &Resource) -> (String, Value) {
     ] {
         content.insert(media_type.to_owned(), json!({"schema": {"type": "object"}}));
     }
-    if !resource.is_custom {
-        content.insert(
-            "application/strategic-merge-patch+json".to_owned(),
-            json!({"schema": {"type": "object"}}),
-        );
-    }
+    // Strategic patches are left out: kubectl would make them from the schema, and has its own of built-in kinds.
     let operations = json!({
         "get": {"x-kubernetes-action": "get", "x-kubernetes-group-version-kind": kind(resource),
             "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": body}}}}},

@@ -125,3 +125,69 @@ fn place(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> Rout
 fn is_own(group: &str, below: &[&str]) -> bool {
     group.is_empty() && matches!(below, ["status" | "finalize"])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::built_in;
+
+    fn shown(path: &str) -> String {
+        let mut next = 0;
+        let registry = built_in(|| {
+            next += 1;
+            next
+        });
+        match route(&registry, path) {
+            Route::Health => "health".to_owned(),
+            Route::Version => "version".to_owned(),
+            Route::Discovery(index) => format!("{index:?}"),
+            Route::OpenApi(path) => format!("schemas {path}"),
+            Route::Access(review) => format!("review {review}"),
+            Route::Resource(place) => {
+                let Place {
+                    resource,
+                    namespace,
+                    name,
+                    subresource,
+                } = place;
+                format!("{} {namespace:?} {name:?} {subresource:?}", resource.plural)
+            }
+            Route::Nothing => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn paths_mean_what_they_mean_in_kubernetes() {
+        for (path, expected) in [
+            ("/api/v1/pods", r#"pods "" "" """#),
+            ("/api/v1/namespaces/a/pods", r#"pods "a" "" """#),
+            ("/api/v1/namespaces/a/pods/p", r#"pods "a" "p" """#),
+            ("/api/v1/namespaces/a/pods/p/binding", r#"pods "a" "p" "binding""#),
+            ("/api/v1/namespaces", r#"namespaces "" "" """#),
+            ("/api/v1/namespaces/a", r#"namespaces "" "a" """#),
+            ("/api/v1/namespaces/a/status", r#"namespaces "" "a" "status""#),
+            ("/api/v1/namespaces/a/finalize", r#"namespaces "" "a" "finalize""#),
+            (
+                "/apis/apps/v1/namespaces/a/deployments/d",
+                r#"deployments "a" "d" """#,
+            ),
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Ax",
+                r#"clusterroles "" "system:x" """#,
+            ),
+            ("/apis/apps/v2/namespaces/a/deployments", "nothing"),
+            ("/api/v1/namespaces/a/nodes", "nothing"),
+            ("/api/v1/pods/p", "nothing"),
+            ("/api/v1/namespaces/a/pods/p/log/more", "nothing"),
+            ("/api", "Core"),
+            ("/apis/", "Groups"),
+            ("/apis/apps", "Group(\"apps\")"),
+            ("/apis/apps/v1", "Version(\"apps\", \"v1\")"),
+            ("/openapi/v3/api/v1", "schemas api/v1"),
+            ("/livez/ping", "health"),
+            ("/", "nothing"),
+        ] {
+            assert_eq!(shown(path), expected, "{path}");
+        }
+    }
+}

@@ -9,9 +9,12 @@ use crate::resources::Resource;
 use crate::store::Object;
 use serde_json::{Value, json};
 
+/// The cells of an object.
+type Cells = Box<dyn Fn(&Value) -> Vec<Value>>;
+
 /// A table of objects.
 pub fn table(resource: &Resource, objects: &[&Object], metadata: Value, now: jiff::Timestamp) -> Value {
-    let (definitions, cells): (Vec<Value>, Box<dyn Fn(&Value) -> Vec<Value>>) = if resource.is_custom {
+    let (definitions, cells): (Vec<Value>, Cells) = if resource.is_custom {
         let custom = resource.columns.clone();
         let definitions = custom.iter().map(|column| column.definition.clone()).collect();
         let cells = move |object: &Value| {
@@ -86,7 +89,7 @@ fn duration(seconds: i64) -> String {
     };
     match seconds {
         ..-1 => "<invalid>".to_owned(),
-        ..0 => "0s".to_owned(),
+        -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
         120..600 => two(MINUTE, "m", 1, "s"),
         600..10_800 => format!("{}m", seconds / MINUTE),

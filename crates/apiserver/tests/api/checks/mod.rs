@@ -22,12 +22,14 @@ mod verbs;
 mod watches;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::{Value, json};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 /// Checks that there have to be, so that none gets lost.
@@ -321,7 +323,10 @@ pub async fn run(world: &World) -> Tally {
         ($($subject:ident),*) => {
             $(
                 tally.subject = stringify!($subject);
-                $subject::check(world, &mut tally).await;
+                let checked = AssertUnwindSafe($subject::check(world, &mut tally)).catch_unwind().await;
+                if checked.is_err() {
+                    tally.check("all checks are made", false, "it broke off: see the panic above");
+                }
             )*
         };
     }
