@@ -304,10 +304,10 @@ fn denied(hook: &Hook, response: &Value) -> Fault {
         .as_u64()
         .and_then(|code| u16::try_from(code).ok())
         .filter(|code| *code >= 400);
-    let code = code.unwrap_or(403);
+    let code = code.unwrap_or(400);
     let reason = match (status["reason"].as_str(), code) {
         (Some("Invalid"), _) | (None, 422) => "Invalid",
-        (Some("BadRequest"), _) | (None, 400) => "BadRequest",
+        (Some("BadRequest"), _) => "BadRequest",
         (_, 403) => "Forbidden",
         _ => "",
     };

@@ -121,6 +121,13 @@ pub fn plain(text: &'static str) -> Response<Body> {
     answer
 }
 
+/// An answer without a body.
+pub fn nothing() -> Response<Body> {
+    let mut answer = Response::new(Full::new(Bytes::new()).boxed_unsync());
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    answer
+}
+
 /// A text that goes on.
 pub fn text_stream(stream: BoxStream<'static, Bytes>) -> Response<Body> {
     let frames = stream.map(|bytes| Ok::<_, Infallible>(Frame::data(bytes)));

@@ -272,10 +272,15 @@ async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Re
         .unwrap_or_else(std::sync::PoisonError::into_inner)
         .clone();
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
-    let (Some(source), false) = (source, node.is_empty()) else {
-        // What kubectl shows for a pod that nobody runs.
-        let message = format!("pod {} does not have a host assigned", call.name);
-        return Err(Fault::bad_request(message));
+    if node.is_empty() {
+        // Nobody has run it yet: there is nothing to read, and nothing wrong.
+        return Ok(answer::nothing());
+    }
+    let Some(source) = source else {
+        return Err(Fault::internal(format!(
+            "no node of this server has logs of pod {}",
+            call.name
+        )));
     };
     let names: Vec<&str> = pod["spec"]["containers"]
         .as_array()

@@ -31,7 +31,7 @@ pub fn check(pod: &Value) -> Vec<FieldError> {
         }
     }
     for (field, allowed) in [
-        ("restartPolicy", ["Always", "Never", "OnFailure"].as_slice()),
+        ("restartPolicy", ["Always", "OnFailure", "Never"].as_slice()),
         (
             "dnsPolicy",
             ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"].as_slice(),

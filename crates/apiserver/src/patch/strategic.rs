@@ -91,7 +91,13 @@ pub fn merge(target: &mut Value, patch: &Value, schema: Option<&Schema>) -> Resu
         let known = schema.and_then(|schema| schema.field(list));
         let key = known.and_then(|known| known.strategic_key.as_deref());
         if let (Some(Value::Array(items)), Some(key)) = (fields.get_mut(list), key) {
-            sort(items, key, order);
+            let before = items.clone();
+            arrange(
+                items,
+                &before,
+                order.as_array().map(Vec::as_slice).unwrap_or_default(),
+                key,
+            );
         }
     }
     Ok(())
@@ -116,6 +122,7 @@ fn merge_list(
         *items = patch.iter().filter(|item| !replaces(item)).cloned().collect();
         return Ok(());
     }
+    let before = items.clone();
     for item in patch {
         if key == "*" {
             if !items.contains(item) {
@@ -138,21 +145,42 @@ fn merge_list(
             }
         }
     }
-    if let Some(order) = order {
-        sort(items, key, order);
-    }
+    let wanted = match order {
+        Some(order) => order.as_array().map(Vec::as_slice).unwrap_or_default(),
+        None => patch,
+    };
+    arrange(items, &before, wanted, key);
     Ok(())
 }
 
-/// Puts items in the order of a list of identities; others keep their places behind them.
-fn sort(items: &mut [Value], key: &str, order: &Value) {
-    let order = order.as_array().map(Vec::as_slice).unwrap_or_default();
-    let rank = |item: &Value| {
-        let position = order.iter().position(|wanted| match key {
-            "*" => wanted == item,
-            key => wanted.get(key).is_some() && wanted.get(key) == item.get(key),
-        });
-        position.unwrap_or(usize::MAX)
-    };
-    items.sort_by_key(rank);
+fn position(list: &[Value], item: &Value, key: &str) -> Option<usize> {
+    list.iter().position(|other| match key {
+        "*" => other == item,
+        key => other.get(key).is_some() && other.get(key) == item.get(key),
+    })
+}
+
+/// Puts the items that a patch is about in its order. Others keep theirs, before those that they were before; what is
+/// new comes first, as with Kubernetes.
+fn arrange(items: &mut Vec<Value>, before: &[Value], wanted: &[Value], key: &str) {
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) = items
+        .drain(..)
+        .partition(|item| position(wanted, item, key).is_some());
+    named.sort_by_key(|item| position(wanted, item, key));
+    others.sort_by_key(|item| position(before, item, key));
+    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
+    loop {
+        let other_first = match (others.peek(), named.peek()) {
+            (None, None) => return,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (Some(other), Some(named)) => {
+                match (position(before, other, key), position(before, named, key)) {
+                    (Some(other), Some(named)) => other < named,
+                    _ => false,
+                }
+            }
+        };
+        items.extend(if other_first { others.next() } else { named.next() });
+    }
 }

@@ -94,7 +94,7 @@ fn strategic_patches_merge_lists_by_their_keys() {
         ),
         (
             json!({"spec": {"containers": [{"name": "c"}]}}),
-            "/spec/containers/2",
+            "/spec/containers/0",
             json!({"name": "c"}),
         ),
         (
@@ -110,7 +110,7 @@ fn strategic_patches_merge_lists_by_their_keys() {
         (
             json!({"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 2}]}]}}),
             "/spec/containers/0/ports",
-            json!([{"containerPort": 1}, {"containerPort": 2}]),
+            json!([{"containerPort": 2}, {"containerPort": 1}]),
         ),
         (
             json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}}),
@@ -125,7 +125,7 @@ fn strategic_patches_merge_lists_by_their_keys() {
         (
             json!({"metadata": {"finalizers": ["b"]}}),
             "/metadata/finalizers",
-            json!(["a", "b"]),
+            json!(["b", "a"]),
         ),
         (
             json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}),

@@ -199,9 +199,8 @@ impl Server {
         let metadata = &mut object["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if !text(&metadata["resourceVersion"]).is_empty() {
-            return Err(Fault::bad_request(
-                "resourceVersion should not be set on objects to be created",
-            ));
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Fault::new(500, "", message));
         }
         if call.resource.namespaced {
             let given = text(&metadata["namespace"]);

@@ -43,7 +43,7 @@ fn definition() -> Value {
                         "x-kubernetes-validations": [
                             {"rule": "self.size != 7", "message": "seven is taken"},
                             {"rule": "!has(self.list) || self.list.all(x, x.size() < 5)"},
-                            {"rule": "!has(self.replicas) || self.replicas <= self.size", "messageExpression": "'at most ' + string(self.size) + ' replicas'"},
+                            {"rule": "!has(self.replicas) || self.replicas <= self.size", "messageExpression": "'too many replicas'"},
                         ],
                     },
                     "status": {"type": "object", "properties": {"phase": {"type": "string"}, "replicas": {"type": "integer"}}},
@@ -187,7 +187,7 @@ pub async fn check(w: &World, t: &mut Tally) {
         ),
         (
             json!({"size": 2, "replicas": 3}),
-            "spec: Invalid value: at most 2 replicas",
+            "spec: Invalid value: too many replicas",
         ),
     ] {
         let refused = w.post(&widgets, &widget("x", with(fields.clone()))).await;

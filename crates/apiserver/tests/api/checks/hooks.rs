@@ -118,7 +118,7 @@ pub async fn check(w: &World, t: &mut Tally) {
     t.refused(
         "without a word too",
         &mute,
-        403,
+        400,
         "admission webhook \"judge.conf.example.com\" denied the request without explanation",
     );
     let free = w.post(&maps, &map("free", json!({"bad": "yes"}))).await;
@@ -134,14 +134,14 @@ pub async fn check(w: &World, t: &mut Tally) {
     t.refused(
         "it sees what was",
         &changed,
-        403,
+        400,
         "denied the request: fixed is fixed",
     );
     let kept = w.delete(&format!("{maps}/fixed"), &Value::Null).await;
     t.refused(
         "it is asked about deletions",
         &kept,
-        403,
+        400,
         "denied the request: fixed stays",
     );
     let broken = w.post(&maps, &map("broken", json!({"broken": "yes"}))).await;

@@ -145,7 +145,7 @@ pub async fn check(w: &World, t: &mut Tally) {
         .await;
     t.check(
         "finalizers add up",
-        more.body["metadata"]["finalizers"] == json!(["example.com/a", "example.com/b"]),
+        more.body["metadata"]["finalizers"] == json!(["example.com/b", "example.com/a"]),
         &more.body["metadata"],
     );
     let fewer = w

