@@ -1,5 +1,11 @@
 //! The data file: what was acknowledged is there after a restart, whatever happened to the process.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests stop at the first surprise"
+)]
+
 use http::{Method, Request};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,5 +1,11 @@
 //! The way in from outside.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests stop at the first surprise"
+)]
+
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use volcano_apiserver::{Options, Plane};

@@ -106,9 +106,20 @@ fn steady(transcript: &str) -> String {
                 }
             })
             .collect();
-        lines.push(words.join(" ").trim_end().to_owned());
+        lines.push(narrow(&words.join(" ")));
     }
     lines.join("\n")
+}
+
+/// Columns are as wide as what is in them, ages too: gaps become two blanks.
+fn narrow(line: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    let columns = line
+        .trim()
+        .split("  ")
+        .map(str::trim)
+        .filter(|column| !column.is_empty());
+    format!("{}{}", &line[..indent], columns.collect::<Vec<_>>().join("  "))
 }
 
 fn is_age(word: &str) -> bool {

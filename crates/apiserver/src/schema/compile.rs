@@ -102,11 +102,7 @@ impl Compiler<'_> {
             values.chain(&compiled.additional).chain(&compiled.items)
         };
         let has_defaults = compiled.default.is_some() || below().any(|schema| schema.has_defaults);
-        let has_rules = compiled.limits.is_some()
-            || !compiled.rules.is_empty()
-            || !compiled.required.is_empty()
-            || compiled.list != List::Atomic
-            || below().any(|schema| schema.has_rules);
+        let has_rules = !compiled.rules.is_empty() || below().any(|schema| schema.has_rules);
         compiled.has_defaults = has_defaults;
         compiled.has_rules = has_rules;
         Ok(compiled)

@@ -137,7 +137,7 @@ pub struct Schema {
     pub rules: Vec<Rule>,
     /// There is a default at or below this.
     pub has_defaults: bool,
-    /// There is something to validate at or below this, types apart.
+    /// There are rules in CEL at or below this.
     pub has_rules: bool,
 }
 

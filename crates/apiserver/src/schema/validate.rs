@@ -9,12 +9,29 @@ use serde_json::Value;
 /// Errors that are told, at most.
 const MOST_TOLD: usize = 100;
 
+/// Said when rules were not asked.
+const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing \
+     errors to complete validation";
+
+fn blocks_rules(error: &FieldError) -> bool {
+    matches!(
+        error.wrong,
+        Wrong::NotSupported | Wrong::Required | Wrong::TooLong | Wrong::TooMany | Wrong::Type
+    )
+}
+
 /// What is wrong with a value; `old` is what it was before, for rules about changes.
 pub fn validate(value: &Value, old: Option<&Value>, schema: &Schema) -> Vec<FieldError> {
     let mut errors = Vec::new();
     node(value, schema, &Trail::ROOT, &mut errors);
-    // Rules may rely on types: they are asked only of values that are right otherwise.
-    if errors.is_empty() {
+    if !schema.has_rules {
+        errors.truncate(MOST_TOLD);
+        return errors;
+    }
+    // Rules rely on types: they are not asked of values that break them.
+    if errors.iter().any(blocks_rules) {
+        errors.push(FieldError::invalid("<nil>", Value::Null, UNCHECKED));
+    } else {
         rules(value, old, schema, &Trail::ROOT, &mut errors);
     }
     errors.truncate(MOST_TOLD);

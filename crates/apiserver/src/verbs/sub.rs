@@ -217,6 +217,12 @@ fn scale_of(call: &Call<'_>, object: &Value) -> Result<Value, Fault> {
         return Err(Fault::no_resource());
     };
     let at = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or_default();
+    if object.pointer(&paths.spec).is_none() {
+        let path = paths.spec.replace('/', ".");
+        return Err(Fault::internal(format!(
+            "the spec replicas field {path:?} does not exist"
+        )));
+    }
     let metadata = &object["metadata"];
     let mut scale = json!({
         "kind": "Scale",

@@ -223,7 +223,7 @@ pub async fn check(w: &World, t: &mut Tally) {
         "and causes",
         two.body["details"]["causes"]
             .as_array()
-            .is_some_and(|causes| causes.len() == 2)
+            .is_some_and(|causes| causes.len() == 3)
             && two.body["details"]["group"] == GROUP,
         &two.body["details"],
     );
@@ -325,6 +325,14 @@ pub async fn check(w: &World, t: &mut Tally) {
         changed.message(),
     );
 
+    let unscaled = w.get(&format!("{one}/scale")).await;
+    t.refused(
+        "what has no replicas has no scale",
+        &unscaled,
+        500,
+        "the spec replicas field \".spec.replicas\" does not exist",
+    );
+    w.merge(&one, &json!({"spec": {"replicas": 1}})).await;
     let scale = w.get(&format!("{one}/scale")).await;
     t.check(
         "it can be scaled",

@@ -105,7 +105,7 @@ pub async fn check(w: &World, t: &mut Tally) {
     t.check(
         "a strategic patch merges lists by key",
         images == ["x:1", "x:2"],
-        &images,
+        images,
     );
     let condition =
         |kind: &str, status: &str| json!({"status": {"conditions": [{"type": kind, "status": status}]}});
