@@ -1,6 +1,9 @@
 //! Serves an empty plane with Volcano's CRDs until it is stopped: `cargo run -p volcano-apiserver --example serve -- KUBECONFIG [DATA_FILE]`.
 
-#![allow(clippy::unwrap_used, reason = "a tool for developers stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a tool for developers stops at the first surprise"
+)]
 
 use std::path::PathBuf;
 use volcano_apiserver::{Options, Plane};

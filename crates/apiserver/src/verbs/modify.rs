@@ -40,24 +40,10 @@ impl Server {
     /// Replaces an object, or its status.
     pub async fn update(&self, call: &Call<'_>, mut body: Value) -> Result<Written, Fault> {
         self.decode(call, &mut body)?;
-        let name = body["metadata"]["name"].as_str().unwrap_or_default();
-        if name != call.name {
-            let message = match name {
-                "" => "name must be provided".to_owned(),
-                name => format!(
-                    "the name of the object ({name}) does not match the name on the URL ({})",
-                    call.name
-                ),
-            };
-            return Err(Fault::bad_request(message));
-        }
-        let namespace = body["metadata"]["namespace"].as_str().unwrap_or_default();
-        if call.resource.namespaced && !namespace.is_empty() && namespace != call.namespace {
-            let message =
-                "the namespace of the provided object does not match the namespace sent on the request";
-            return Err(Fault::bad_request(message));
-        }
-        if call.resource.namespaced {
+        let is_placed = body["metadata"]["namespace"]
+            .as_str()
+            .is_some_and(|namespace| !namespace.is_empty());
+        if call.resource.namespaced && !is_placed {
             body["metadata"]["namespace"] = call.namespace.into();
         }
         if call.resource.is_custom
@@ -231,6 +217,7 @@ impl Server {
     ) -> Result<Attempt, Fault> {
         let resource = call.resource;
         let about = resource.about(call.name);
+        check_place(call, &new)?;
         let given = |field: &str| new["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (version, uid) = (given("resourceVersion"), given("uid"));
         if !version.is_empty() && version != current.revision.to_string() {
@@ -389,6 +376,26 @@ impl Server {
         );
         Err(Fault::new(500, "", message))
     }
+}
+
+/// An object stays where it is, under its name.
+fn check_place(call: &Call<'_>, object: &Value) -> Result<(), Fault> {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    match text("name") {
+        name if name == call.name => {}
+        "" => return Err(Fault::bad_request("name must be provided")),
+        name => {
+            let url = call.name;
+            let message =
+                format!("the name of the object ({name}) does not match the name on the URL ({url})");
+            return Err(Fault::bad_request(message));
+        }
+    }
+    if call.resource.namespaced && text("namespace") != call.namespace {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Fault::bad_request(message));
+    }
+    Ok(())
 }
 
 /// The answer to a JSON patch that cannot be applied.

@@ -63,6 +63,11 @@ impl Server {
             new["spec"]["nodeName"] = node.as_str().into();
             for field in ["annotations", "labels"] {
                 for (key, value) in binding["metadata"][field].as_object().into_iter().flatten() {
+                    if !value.is_string() {
+                        return Err(Fault::bad_request(format!(
+                            "metadata.{field}: {key:?} is not a text"
+                        )));
+                    }
                     new["metadata"][field][key] = value.clone();
                 }
             }
@@ -200,6 +205,13 @@ impl Server {
 
     /// Takes away what holds a namespace.
     pub async fn finalize(&self, call: &Call<'_>, body: &Value) -> Result<Written, Fault> {
+        let finalizers = &body["spec"]["finalizers"];
+        let is_list = finalizers
+            .as_array()
+            .is_some_and(|list| list.iter().all(Value::is_string));
+        if !finalizers.is_null() && !is_list {
+            return Err(Fault::bad_request("spec.finalizers is not a list of texts"));
+        }
         self.modify(call, |old| {
             let mut new = old.clone();
             new["spec"]["finalizers"] = body["spec"]["finalizers"].clone();

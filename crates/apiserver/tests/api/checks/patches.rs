@@ -42,6 +42,26 @@ pub async fn check(w: &World, t: &mut Tally) {
         dry.body["data"]["k"] == "9" && w.get(&a).await.body["data"]["k"] == "2",
         &dry.body,
     );
+    let renamed = w.merge(&a, &json!({"metadata": {"name": "b"}})).await;
+    t.refused(
+        "a patch does not rename",
+        &renamed,
+        400,
+        "the name of the object (b) does not match the name on the URL (a)",
+    );
+    let moved = w.merge(&a, &json!({"metadata": {"namespace": "b"}})).await;
+    t.check("nor move", moved.code == 400, &moved.body);
+    let kept = w
+        .merge(
+            &a,
+            &json!({"metadata": {"uid": null, "creationTimestamp": null, "generation": 7}}),
+        )
+        .await;
+    t.check(
+        "what is the server's stays",
+        kept.code == 200 && kept.uid() == merged.uid(),
+        &kept.body,
+    );
     let missing = w.merge(&format!("{maps}/none"), &json!({})).await;
     t.check("a patch creates nothing", missing.code == 404, missing.code);
 
