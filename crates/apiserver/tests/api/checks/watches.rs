@@ -1,0 +1,219 @@
+//! Watches.
+
+use super::{Tally, World};
+use serde_json::{Value, json};
+
+pub async fn check(w: &World, t: &mut Tally) {
+    let ns = w.namespace("watches").await;
+    let secrets = format!("/api/v1/namespaces/{ns}/secrets");
+    let secret = |name: &str, tier: &str| json!({"metadata": {"name": name, "labels": {"tier": tier}}});
+    w.post(&secrets, &secret("a", "1")).await;
+    let list = w.get(&secrets).await;
+    let version = list.version();
+
+    let mut events = w
+        .watch(&format!("{secrets}?watch=true&resourceVersion={version}"))
+        .await;
+    t.check("a watch answers 200", events.code == 200, events.code);
+    let b = w.post(&secrets, &secret("b", "1")).await;
+    let added = events.next().await;
+    t.check(
+        "a new object is ADDED",
+        added["type"] == "ADDED" && added["object"]["metadata"]["name"] == "b",
+        &added,
+    );
+    t.check(
+        "an event has the whole object",
+        added["object"]["kind"] == "Secret"
+            && added["object"]["apiVersion"] == "v1"
+            && added["object"]["metadata"]["uid"] == b.uid().as_str(),
+        &added,
+    );
+    let changed = w
+        .merge(
+            &format!("{secrets}/b"),
+            &json!({"metadata": {"labels": {"tier": "2"}}}),
+        )
+        .await;
+    let modified = events.next().await;
+    t.check(
+        "a change is MODIFIED, with its version",
+        modified["type"] == "MODIFIED"
+            && modified["object"]["metadata"]["resourceVersion"] == changed.version().as_str(),
+        &modified,
+    );
+    w.delete(&format!("{secrets}/b"), &Value::Null).await;
+    let deleted = events.next().await;
+    t.check(
+        "what goes is DELETED",
+        deleted["type"] == "DELETED" && deleted["object"]["metadata"]["name"] == "b",
+        &deleted,
+    );
+    let number = |event: &Value| {
+        event["object"]["metadata"]["resourceVersion"]
+            .as_str()
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or_default()
+    };
+    t.check(
+        "its version is that of the deletion",
+        number(&deleted) > number(&modified),
+        &deleted,
+    );
+
+    let mut again = w
+        .watch(&format!("{secrets}?watch=true&resourceVersion={version}"))
+        .await;
+    let told = [again.told().await, again.told().await, again.told().await];
+    let expected = [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "b")]
+        .map(|(kind, name)| (kind.to_owned(), name.to_owned()));
+    t.check(
+        "a watch goes on from any version that is known",
+        told == expected,
+        &told,
+    );
+
+    let mut selected = w
+        .watch(&format!(
+            "{secrets}?watch=true&resourceVersion={version}&labelSelector=tier%3D2"
+        ))
+        .await;
+    let told = [selected.told().await, selected.told().await];
+    let expected = [("ADDED", "b"), ("DELETED", "b")].map(|(kind, name)| (kind.to_owned(), name.to_owned()));
+    t.check("what comes to match is ADDED", told == expected, &told);
+    w.merge(
+        &format!("{secrets}/a"),
+        &json!({"metadata": {"labels": {"tier": "2"}}}),
+    )
+    .await;
+    let left = w
+        .merge(
+            &format!("{secrets}/a"),
+            &json!({"metadata": {"labels": {"tier": "3"}}}),
+        )
+        .await;
+    let come = selected.next().await;
+    let gone = selected.next().await;
+    t.check("a label that comes to match adds", come["type"] == "ADDED", &come);
+    t.check(
+        "what no longer matches is DELETED",
+        gone["type"] == "DELETED",
+        &gone,
+    );
+    t.check(
+        "as it was when it matched",
+        gone["object"]["metadata"]["labels"]["tier"] == "2",
+        &gone,
+    );
+    t.check(
+        "at the version that it left with",
+        gone["object"]["metadata"]["resourceVersion"] == left.version().as_str(),
+        &gone,
+    );
+
+    let mut one = w
+        .watch(&format!(
+            "{secrets}?watch=true&resourceVersion={version}&fieldSelector=metadata.name%3Da"
+        ))
+        .await;
+    t.check(
+        "fields select events",
+        one.told().await == ("MODIFIED".to_owned(), "a".to_owned()),
+        (),
+    );
+
+    let mut state = w.watch(&format!("{secrets}?watch=true")).await;
+    t.check(
+        "without a version a watch begins with what is there",
+        state.told().await == ("ADDED".to_owned(), "a".to_owned()),
+        (),
+    );
+    let mut state = w.watch(&format!("{secrets}?watch=true&resourceVersion=0")).await;
+    t.check(
+        "with version 0 too",
+        state.told().await == ("ADDED".to_owned(), "a".to_owned()),
+        (),
+    );
+
+    let initial = format!(
+        "{secrets}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    );
+    let mut streamed = w.watch(&initial).await;
+    t.check(
+        "a streamed list has what is there",
+        streamed.told().await == ("ADDED".to_owned(), "a".to_owned()),
+        (),
+    );
+    let end = streamed.next().await;
+    t.check(
+        "it ends with a bookmark",
+        end["type"] == "BOOKMARK"
+            && end["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true",
+        &end,
+    );
+    t.check(
+        "the bookmark is of the kind and has a version",
+        end["object"]["kind"] == "Secret" && number(&end) > 0,
+        &end,
+    );
+    w.post(&secrets, &secret("later", "1")).await;
+    t.check(
+        "then changes follow",
+        streamed.told().await == ("ADDED".to_owned(), "later".to_owned()),
+        (),
+    );
+    let mut from_bookmark = w
+        .watch(&format!("{secrets}?watch=true&resourceVersion={}", number(&end)))
+        .await;
+    t.check(
+        "a watch goes on from a bookmark",
+        from_bookmark.told().await == ("ADDED".to_owned(), "later".to_owned()),
+        (),
+    );
+    let unmatched = w
+        .get(&format!("{secrets}?watch=true&sendInitialEvents=true"))
+        .await;
+    t.check(
+        "a streamed list wants the match",
+        unmatched.code == 422 && unmatched.message().contains("resourceVersionMatch"),
+        &unmatched.body,
+    );
+
+    let mut old = w.watch(&format!("{secrets}?watch=true&resourceVersion=1")).await;
+    let event = if old.code == 200 {
+        old.next().await
+    } else {
+        json!({"object": {"code": old.code}})
+    };
+    t.check(
+        "a version that is too old is told",
+        event["object"]["code"] == 410 || event["type"] == "ADDED",
+        &event,
+    );
+
+    let began = tokio::time::Instant::now();
+    let mut short = w
+        .watch(&format!(
+            "{secrets}?watch=true&resourceVersion={}&timeoutSeconds=1",
+            left.version()
+        ))
+        .await;
+    while !short.next().await.is_null() {}
+    t.check(
+        "a watch ends when its time is over",
+        began.elapsed().as_secs() < 20,
+        began.elapsed(),
+    );
+
+    let mut everywhere = w
+        .watch(&format!(
+            "/api/v1/secrets?watch=true&resourceVersion={}&fieldSelector=metadata.namespace%3D{ns}",
+            left.version()
+        ))
+        .await;
+    t.check(
+        "a watch goes over all namespaces",
+        everywhere.told().await.1 == "later",
+        (),
+    );
+}
