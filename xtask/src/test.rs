@@ -33,6 +33,9 @@ const CLUSTER_TEST_FILES: &[&str] = &[
     "admission",
     "crash",
     "chaos",
+    "api",
+    "kubectl",
+    "vcctl",
 ];
 /// Those that need real nodes.
 const NODE_TEST_FILES: &[&str] = &["nodes"];
@@ -314,6 +317,21 @@ mod tests {
         assert!(lines[5].contains("--test crds"), "{}", lines[5]);
         assert!(!lines[5].contains("--test nodes"), "{}", lines[5]);
         assert!(lines[6].ends_with("--test nodes"), "{}", lines[6]);
+    }
+
+    #[test]
+    fn no_file_of_cluster_tests_is_forgotten() {
+        let folder = workspace_root().join("crates/cluster-tests/tests");
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists())
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        files.sort();
+        let mut known = [CLUSTER_TEST_FILES, NODE_TEST_FILES].concat();
+        known.sort_unstable();
+        assert_eq!(files, known);
     }
 
     #[test]
