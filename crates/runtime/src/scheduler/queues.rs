@@ -13,7 +13,8 @@ use volcano_api::scheduling::Queue;
 const QUEUES: Resource = <Queue as Object<Scheduling>>::RESOURCE;
 
 /// Makes the queues that are missing. Goes on until they are there: the API server may still be starting, the CRDs
-/// may still be missing, a webhook may not answer yet. Each new kind of trouble is told in one line.
+/// may still be missing, a webhook may not answer yet. Each new kind of trouble is told in one line, unless the watch of
+/// the queues meets it as well and tells it.
 pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&str)) {
     for (name, reclaimable) in [(queues::ROOT, false), (default_queue, true)] {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
@@ -23,9 +24,12 @@ pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&
                 error if error.is_forbidden() => format!(
                     "not allowed to make the queue {name}: {error}; grant get and create on queues to the scheduler's ClusterRole"
                 ),
-                error => trouble(QUEUES, client.server(), error),
+                CallError::Refused { .. } if !error.is_not_found() && !error.is_transient() => {
+                    trouble(QUEUES, client.server(), &error)
+                }
+                _ => String::new(),
             };
-            if line != last {
+            if !line.is_empty() && line != last {
                 error!("{line}");
                 told(&line);
                 last = line;
