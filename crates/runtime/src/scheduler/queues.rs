@@ -13,8 +13,7 @@ use volcano_api::scheduling::Queue;
 const QUEUES: Resource = <Queue as Object<Scheduling>>::RESOURCE;
 
 /// Makes the queues that are missing. Goes on until they are there: the API server may still be starting, the CRDs
-/// may still be missing, a webhook may not answer yet. Each new kind of trouble is told in one line, unless the watch of
-/// the queues meets it as well and tells it.
+/// may still be missing, a webhook may not answer yet. Each new kind of trouble is told in one line.
 pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&str)) {
     for (name, reclaimable) in [(queues::ROOT, false), (default_queue, true)] {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
@@ -24,12 +23,9 @@ pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&
                 error if error.is_forbidden() => format!(
                     "not allowed to make the queue {name}: {error}; grant get and create on queues to the scheduler's ClusterRole"
                 ),
-                CallError::Refused { .. } if !error.is_not_found() && !error.is_transient() => {
-                    trouble(QUEUES, client.server(), &error)
-                }
-                _ => String::new(),
+                error => trouble(QUEUES, client.server(), error),
             };
-            if !line.is_empty() && line != last {
+            if line != last {
                 error!("{line}");
                 told(&line);
                 last = line;

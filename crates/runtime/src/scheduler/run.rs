@@ -1,8 +1,8 @@
 //! The process: what starts in which order, what starts again, and how it ends.
 //!
 //! ```text
-//! settings ─> endpoints ─> ┌ watches, engine, election ┐ ─> drain ─> release the lease
-//!                   queues └── anew on a lost lease ───┘
+//! settings ─> endpoints ─> queues ─> ┌ watches, engine, election ┐ ─> drain ─> release the lease
+//!                                    └── anew on a lost lease ───┘
 //! ```
 
 use super::core::{Control, Core, End, Inputs};
@@ -92,17 +92,10 @@ pub async fn run(options: Options) -> Result<(), RunError> {
             .await;
     }
     tasks.spawn(follow_file(shared.clone(), start.content, control.clone()));
-    tasks.spawn(ensure_queues(shared.clone()));
     schedule(&shared, election_client, start.conf, requests, ending).await;
     tasks.shutdown().await;
     info!("ended");
     Ok(())
-}
-
-/// Makes the queues that are always there. The watches do not wait for it: they tell when the queues have come.
-async fn ensure_queues(shared: Arc<Shared>) {
-    let (queue, health) = (&shared.options.default_queue, &shared.health);
-    queues::ensure(&shared.client, queue, |line| health.trouble(line)).await;
 }
 
 /// Follows the configuration file.
@@ -137,8 +130,14 @@ async fn schedule(
     election_client: Client,
     mut conf: Conf,
     mut requests: mpsc::Receiver<Control>,
-    ending: watch::Receiver<bool>,
+    mut ending: watch::Receiver<bool>,
 ) {
+    // Before the watches: an API server that does not answer is told once, and not by each of them.
+    let health = shared.health.clone();
+    tokio::select! {
+        () = queues::ensure(&shared.client, &shared.options.default_queue, |line| health.trouble(line)) => {}
+        _ = ending.changed() => return,
+    }
     let election = shared.options.leader_election.as_ref();
     let campaign = Campaign::start(election, election_client, &shared.fence);
     loop {
