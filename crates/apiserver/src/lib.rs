@@ -45,5 +45,5 @@ mod watch;
 
 pub use admission::WebhookHandler;
 pub use logs::{LogRequest, LogSource};
-pub use plane::{Options, Plane, StartError};
+pub use plane::{Options, Plane, Reader, StartError};
 pub use server::Clock;

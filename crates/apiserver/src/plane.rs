@@ -7,12 +7,14 @@ use crate::logs::LogSource;
 use crate::resources::Nature;
 use crate::secure;
 use crate::server::{Clock, FileError, Server};
+use crate::store::{Range, TableId};
 use crate::verbs::{Call, Caller};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use thiserror::Error;
 
 /// Namespaces that every cluster has.
@@ -142,6 +144,13 @@ impl Plane {
         handlers.insert((namespace.to_owned(), service.to_owned()), handler);
     }
 
+    /// Reads what is stored, without a request. It does not keep the plane.
+    pub fn reader(&self) -> Reader {
+        Reader {
+            server: Arc::downgrade(&self.server),
+        }
+    }
+
     /// Where logs of pods come from.
     pub fn set_logs(&self, source: Arc<dyn LogSource>) {
         *self.server.logs.write().unwrap_or_else(PoisonError::into_inner) = Some(source);
@@ -151,6 +160,43 @@ impl Plane {
     pub fn revision(&self) -> u64 {
         self.server.revision()
     }
+}
+
+/// Reads what is stored now, for those who must not wait: handlers of webhooks.
+#[derive(Clone)]
+pub struct Reader {
+    server: Weak<Server>,
+}
+
+impl Reader {
+    /// The JSON of an object; the namespace is empty for cluster-scoped kinds. `None` if it, or its kind, is not there.
+    pub fn get(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Bytes> {
+        let server = self.server.upgrade()?;
+        let table = table(&server, group, plural)?;
+        let key = match namespace {
+            "" => name.to_owned(),
+            namespace => format!("{namespace}/{name}"),
+        };
+        server.get(table, &key).map(|object| object.bytes.clone())
+    }
+
+    /// The JSON of all objects of a kind, by namespace and name.
+    pub fn all(&self, group: &str, plural: &str) -> Vec<Bytes> {
+        let Some(server) = self.server.upgrade() else {
+            return Vec::new();
+        };
+        let page = table(&server, group, plural)
+            .and_then(|table| server.list(table, Range::default(), |_| true).ok());
+        let items = page.map(|page| page.items).unwrap_or_default();
+        items.iter().map(|object| object.bytes.clone()).collect()
+    }
+}
+
+fn table(server: &Server, group: &str, plural: &str) -> Option<TableId> {
+    let registry = server.registry();
+    let mut all = registry.all().iter();
+    all.find(|known| known.group == group && known.plural == plural)
+        .map(|known| known.table)
 }
 
 impl Drop for Plane {

@@ -90,6 +90,13 @@ pub struct Meta {
     pub creation_timestamp: Option<Time>,
 }
 
+impl From<Client> for Api {
+    /// A connection that is there already.
+    fn from(client: Client) -> Self {
+        Api { client }
+    }
+}
+
 impl Api {
     /// Reads the settings. Nothing is asked yet.
     pub async fn connect(args: &ConnectArgs) -> Result<Api, Failure> {
@@ -145,6 +152,24 @@ impl Api {
         let body = patch.to_string().into_bytes();
         let patched = self.client.patch(&path, Patch::Merge, body).await;
         patched.map(drop).map_err(|error| self.failure(&error))
+    }
+
+    /// Reads what is at a path.
+    pub async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, CallError> {
+        self.client.get(path).await
+    }
+
+    /// Creates an object at a path. It as it is stored.
+    pub async fn create_at(&self, path: &str, object: &Value) -> Result<Value, CallError> {
+        let body = object.to_string().into_bytes();
+        self.client.create(path, body, None).await
+    }
+
+    /// Changes a part of the object at a path. It as it is stored.
+    pub async fn patch_at(&self, path: &str, patch: Patch, object: &Value) -> Result<Value, CallError> {
+        let body = object.to_string().into_bytes();
+        let stored = self.client.patch(path, patch, body).await?;
+        serde_json::from_slice(&stored).map_err(|error| CallError::Unreadable(error.to_string()))
     }
 
     /// A list, page by page.

@@ -21,5 +21,5 @@ pub const JOB_DELETED: u8 = 5;
 /// It was not over in time, as `timeout` reports it.
 pub const TIMED_OUT: u8 = 124;
 
-/// `vcctl plan`: the Job would wait.
+/// `vcctl plan`: the Job would wait. `volcano run`: it waits, and nothing that goes on would change that.
 pub const WOULD_WAIT: u8 = 6;

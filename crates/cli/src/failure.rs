@@ -3,6 +3,7 @@
 //! The message is one line of standard output that scripts read, in the words of the API server; the hint is ours, and
 //! goes to standard error.
 
+use std::fmt;
 use std::io::ErrorKind;
 use volcano_runtime::client::{CallError, ConnectError};
 
@@ -93,6 +94,16 @@ fn advice(error: &CallError) -> Option<&'static str> {
         429 => "the API server is busy: try again in a moment",
         _ => return None,
     })
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Told { message, .. } => message,
+            Failure::ClosedPipe => "nobody reads the output",
+            Failure::Interrupted => "interrupted",
+        })
+    }
 }
 
 impl From<ConnectError> for Failure {

@@ -21,15 +21,16 @@ mod api;
 mod args;
 mod commands;
 mod completion;
-mod exit;
+pub mod exit;
 mod failure;
 pub mod go_flags;
 mod live;
 mod output;
 mod parse;
 mod planning;
+pub mod run;
 
-use failure::Failure;
+pub use failure::Failure;
 use output::Out;
 use parse::Parsed;
 use std::ffi::OsString;

@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
-use volcano_api::batch::Job;
 use volcano_api::names::Kind;
 use volcano_api::names::kinds::{CONFIG_MAP, JOB};
 use volcano_engine::config::SchedulerConf;
@@ -27,6 +26,13 @@ pub struct SchedulerArgs {
     /// The scheduler's configuration [default: that of the installation in volcano-system, else the built-in one]
     #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
     scheduler_conf: OsString,
+}
+
+impl SchedulerArgs {
+    /// The configuration of a file; that of the installation when its name is empty.
+    pub fn of(file: OsString) -> Self {
+        SchedulerArgs { scheduler_conf: file }
+    }
 }
 
 /// How an explanation is printed.
@@ -155,25 +161,6 @@ async fn conf(api: &Api, args: &SchedulerArgs) -> Result<Conf, Failure> {
         Err(error) => return Err(api.failure(&error)),
     }
     conf("built-in", SchedulerConf::default_text())
-}
-
-/// The Job of a file.
-///
-/// # Errors
-/// When the file has no Job.
-pub fn job_of_file(path: &Path, namespace: &str) -> Result<Job, Failure> {
-    let wrong = |error: String| {
-        let line = error.split_whitespace().collect::<Vec<_>>().join(" ");
-        Failure::new(format!("{}: {line}", path.display()))
-    };
-    let text = files::read(path).map_err(Failure::new)?;
-    let mut job = files::object(&text)
-        .and_then(|job| files::of_kind(job, JOB))
-        .map_err(wrong)?;
-    if job["metadata"]["namespace"].is_null() {
-        job["metadata"]["namespace"] = Value::from(namespace);
-    }
-    serde_json::from_value(job).map_err(|error| wrong(error.to_string()))
 }
 
 impl From<Fault> for Failure {

@@ -6,7 +6,9 @@ mod format;
 mod frames;
 mod limit;
 mod page;
+pub mod transport;
 
+use crate::clock::Clock;
 use crate::fence::Fence;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
@@ -276,6 +278,7 @@ pub struct Client {
     server: Arc<str>,
     tokens: Arc<Tokens>,
     fence: Option<Fence>,
+    clock: Clock,
 }
 
 impl Client {
@@ -295,7 +298,7 @@ impl Client {
         config.read_timeout = None;
         config.write_timeout = None;
         let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-        let kube = kube::Client::try_from(config).map_err(|error| ConnectError::Setup {
+        let kube = transport::client(config).map_err(|error| ConnectError::Setup {
             server: server.to_string(),
             problem: error.to_string(),
         })?;
@@ -305,7 +308,25 @@ impl Client {
             server,
             tokens,
             fence: None,
+            clock: Clock::default(),
         })
+    }
+
+    /// A connection that is there already, such as one to an API server in this process, whose time may be its own. There is
+    /// no rate limit.
+    pub fn of(kube: kube::Client, server: &str, clock: Clock) -> Client {
+        Client {
+            kube,
+            server: server.into(),
+            tokens: Arc::new(Tokens::new(0.0, 0)),
+            fence: None,
+            clock,
+        }
+    }
+
+    /// The time of day that what is written here has.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// The same connection behind a fence: a call that does not pass it when its turn comes is not sent.

@@ -8,7 +8,9 @@
 
 pub mod backoff;
 pub mod client;
+pub mod clock;
 pub mod controllers;
+pub mod embed;
 pub mod fence;
 pub mod gates;
 pub mod lease;

@@ -179,7 +179,7 @@ impl Series {
                 names::UNSCHEDULABLE_JOBS,
                 "Jobs that are not ready at the end of a cycle",
             ),
-            jobs: Jobs::new(r),
+            jobs: Jobs::default(),
             queues: Queues::new(r),
             reloads: counter_vec(
                 r,
@@ -349,7 +349,9 @@ impl Metrics {
 
     /// The text that `/metrics` serves.
     pub fn text(&self) -> String {
-        text(&self.series.registry)
+        let mut text = text(&self.series.registry);
+        self.series.jobs.write(&mut text);
+        text
     }
 }
 

@@ -90,7 +90,11 @@ pub(crate) fn content(path: &Path) -> Content {
     std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))
 }
 
-fn parse(text: &str) -> Result<Conf, Unusable> {
+/// Reads a configuration.
+///
+/// # Errors
+/// When it cannot be used.
+pub fn parse(text: &str) -> Result<Conf, Unusable> {
     let conf = SchedulerConf::parse(text, catalog::PLANNED_PLUGINS, catalog::ACTIONS)
         .map_err(|error| Unusable(error.to_string()))?;
     Ok(Conf {

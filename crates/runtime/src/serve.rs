@@ -157,9 +157,15 @@ fn metrics_route(settings: &Settings, text: impl Fn() -> String + Clone + Send +
     if !settings.metrics {
         return Router::new();
     }
+    // Series of some ten thousand jobs take a while: not on a thread that has writes to send.
     let text = move || {
-        let text = text();
-        async move { ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text) }
+        let making = tokio::task::spawn_blocking(text.clone());
+        async move {
+            match making.await {
+                Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
+                Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+            }
+        }
     };
     Router::new().route("/metrics", get(text))
 }

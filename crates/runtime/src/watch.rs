@@ -101,7 +101,7 @@ struct Watch<F: Family, T> {
     /// Failures in a row.
     failures: u32,
     /// The last trouble that was told, and when.
-    told: Option<(String, std::time::Instant)>,
+    told: Option<(String, tokio::time::Instant)>,
     object: std::marker::PhantomData<T>,
 }
 
@@ -182,7 +182,7 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
     /// Hands on what comes until the server ends it. Events that have arrived together go on together.
     async fn read(&mut self, mut frames: Frames, mut listing: Listing) -> Result<(), Stop> {
         let mut batch = Vec::new();
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         let (mut silent, mut handed_on) = (true, began);
         loop {
             let frame = match frames.ready()? {
@@ -191,7 +191,7 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
                     let rest = HAND_ON.saturating_sub(handed_on.elapsed());
                     if !batch.is_empty() && rest.is_zero() {
                         self.send_batch(&mut batch).await?;
-                        handed_on = std::time::Instant::now();
+                        handed_on = tokio::time::Instant::now();
                     }
                     let patience = if batch.is_empty() { SILENCE } else { rest };
                     match tokio::time::timeout(patience, frames.next()).await {
@@ -371,11 +371,12 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
     /// The line that says why a kind cannot be read; `None` while that is no news.
     fn tell(&mut self, error: &CallError) -> Option<String> {
         let line = trouble(T::RESOURCE, self.client.server(), error);
-        let is_known = |(told, at): &(String, std::time::Instant)| *told == line && at.elapsed() < TELL_AGAIN;
+        let is_known =
+            |(told, at): &(String, tokio::time::Instant)| *told == line && at.elapsed() < TELL_AGAIN;
         if self.told.as_ref().is_some_and(is_known) {
             return None;
         }
-        self.told = Some((line.clone(), std::time::Instant::now()));
+        self.told = Some((line.clone(), tokio::time::Instant::now()));
         Some(line)
     }
 }

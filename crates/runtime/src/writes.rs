@@ -23,6 +23,7 @@ mod volumes;
 pub(crate) mod work;
 
 use crate::client::Client;
+use crate::clock::Clock;
 use crate::fence::Fence;
 use crate::metrics::{Metrics, Stage, TaskStage};
 use gang::Times;
@@ -31,9 +32,10 @@ use queue::Queue;
 use rustc_hash::FxHashMap;
 use send::Sender;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::Instant;
 use volcano_api::names;
 use work::{Answer, Ticket};
 
@@ -185,7 +187,7 @@ impl Dispatcher {
                         self.ended(ended);
                     }
                 }
-                () = tokio::time::sleep_until(wake.into()) => {}
+                () = tokio::time::sleep_until(wake) => {}
             }
         }
     }
@@ -233,7 +235,7 @@ impl Dispatcher {
         }
         let times = self.queue.take_times();
         if !times.is_empty() {
-            report_times(&self.metrics, &times);
+            report_times(&self.metrics, self.sender.clock(), &times);
         }
         let dropped = self.queue.take_dropped_events();
         if dropped > 0 {
@@ -277,10 +279,10 @@ impl Dispatcher {
     }
 }
 
-fn report_times(metrics: &Metrics, times: &[Times]) {
+fn report_times(metrics: &Metrics, clock: &Clock, times: &[Times]) {
     for times in times {
         if let Some(created) = times.created {
-            let at = |moment| send::wall_at(moment).since(created);
+            let at = |moment| clock.at(moment).since(created);
             metrics.task_stage(TaskStage::PreBound, at(times.sent));
             metrics.task_stage(TaskStage::Bound, at(times.answered));
         }

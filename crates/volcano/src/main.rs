@@ -6,8 +6,8 @@
 //! argv[0] or SUBCOMMAND is a tool (vcctl) ───┴─> volcano-cli -> exit code
 //! ```
 //!
-//! Exit codes: 0 done, 1 an answer that says no (a failed case), 2 wrong usage or input. Those of the tools are in
-//! `volcano-cli`.
+//! Exit codes: 0 done, 1 an answer that says no (a failed case), 2 wrong usage or input. Those of the tools and of `run` are
+//! in `volcano-cli`.
 
 mod commands;
 mod failure;
@@ -43,6 +43,8 @@ enum Command {
     Scheduler(Box<commands::scheduler::SchedulerArgs>),
     ControllerManager(Box<commands::controller_manager::ControllerManagerArgs>),
     WebhookManager(Box<commands::webhook_manager::WebhookManagerArgs>),
+    Up(Box<commands::up::UpArgs>),
+    Run(Box<commands::run::RunArgs>),
     Plan(commands::plan::PlanArgs),
     Manifests(Box<commands::manifests::ManifestsArgs>),
     /// Print the CustomResourceDefinitions, for `kubectl apply -f -` and for charts
@@ -65,6 +67,10 @@ const LINKS: &[(&str, &str)] = &[
 const GO_STYLE: &[&str] = &["scheduler", "controller-manager", "webhook-manager"];
 
 fn main() -> ExitCode {
+    // Containers of a node are this binary, started again: it must not do anything else then.
+    if let Some(code) = volcano_node::container::main() {
+        return code;
+    }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if program(&arguments) == Some(volcano_cli::KUBECTL_COMPLETE) {
         return volcano_cli::complete_for_kubectl(&arguments[1..]);
@@ -73,7 +79,10 @@ fn main() -> ExitCode {
         return tool.run(&shown, words);
     }
     let arguments = in_clap_style(with_subcommand(arguments));
-    let matches = command().get_matches_from(arguments);
+    let matches = match command().try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return usage(&error, &arguments),
+    };
     let volcano = Volcano::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match volcano.command {
         Command::Scheduler(args) => commands::scheduler::run(&args),
@@ -83,6 +92,8 @@ fn main() -> ExitCode {
         Command::GenAdmissionSecret(args) => commands::gen_admission_secret::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Man(args) => commands::man::run(&args, command()),
+        Command::Up(args) => commands::up::run(&args),
+        Command::Run(args) => Ok(commands::run::run(&args)),
         Command::Crds(args) => commands::crds::run(&args)
             .map(|()| ExitCode::SUCCESS)
             .map_err(|error| Failure::new(format!("{error:#}"))),
@@ -91,6 +102,18 @@ fn main() -> ExitCode {
         commands::tell(&failure);
         failure.exit_code()
     })
+}
+
+/// Prints help, or what is wrong with the command line. The exit code of `run` for that is its own: 2 says there that a Job
+/// failed.
+fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let _ = error.print(); // If nobody reads it, there is nobody left to tell.
+    let is_run = arguments.get(1).is_some_and(|word| word == "run");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if is_run => ExitCode::from(volcano_cli::exit::USAGE),
+        code => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+    }
 }
 
 /// Everything that the binary does: its own subcommands, and the tools. Those read their flags themselves; here they are

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use kube::Client;
 use volcano_cluster_tests::scheduler::Scheduler;
+use volcano_runtime::client::transport;
 use volcano_testcluster::objects::{self, Node, Pod};
 use volcano_testcluster::{Cluster, Options};
 
@@ -70,16 +71,11 @@ async fn measure(args: &ClusterArgs) -> anyhow::Result<()> {
         ..Options::default()
     })?;
     cluster.install_crds(&volcano_api::crd::all())?;
-    let client = cluster.client()?;
+    let client = transport::client(cluster.client_config()?)?;
     println!("{} nodes", args.nodes);
     let nodes = (0..args.nodes).map(|at| Node::new(&node_name(at)).cpu("64").memory("256Gi"));
     objects::create_nodes(&client, nodes).await?;
-    let bench = Bench {
-        kubeconfig: cluster.kubeconfig_path(),
-        folder: cluster.data_directory().to_owned(),
-        client,
-        config: cluster.client_config()?,
-    };
+    let bench = Bench { cluster, client };
     let wanted = |part: &str| args.parts.is_empty() || args.parts.iter().any(|given| given == part);
     let mut missed = Vec::new();
     if wanted("bind") {
@@ -103,15 +99,17 @@ fn node_name(at: usize) -> String {
 }
 
 struct Bench {
-    kubeconfig: std::path::PathBuf,
-    folder: std::path::PathBuf,
+    cluster: Cluster,
     client: Client,
-    config: kube::Config,
 }
 
 impl Bench {
     fn scheduler(&self) -> anyhow::Result<Scheduler> {
-        Scheduler::launch(&self.kubeconfig, &self.folder, &[])
+        Scheduler::launch(
+            &self.cluster.kubeconfig_path(),
+            self.cluster.data_directory(),
+            &[],
+        )
     }
 
     /// Pods that are there already, in gangs of different sizes.
@@ -163,15 +161,15 @@ impl Bench {
         Ok(())
     }
 
-    /// The limit: the bindings, and nothing but the bindings. Its client is a new one, as that of the scheduler is: both
-    /// begin without connections.
+    /// The limit: the bindings, and nothing but the bindings. Its client is a new one of the same kind as the scheduler's:
+    /// both begin without connections.
     async fn post_bare(&self, args: &ClusterArgs) -> anyhow::Result<Duration> {
         let namespace = objects::unique_namespace(&self.client, "limit").await?;
         let pods = (0..args.pods).map(|at| pod(&namespace, at).spec("schedulerName", "nobody".into()));
         objects::create_pods(&self.client, pods).await?;
         rest(&self.client).await?;
         let began = Instant::now();
-        let client = Client::try_from(self.config.clone())?;
+        let client = transport::client(self.cluster.client_config()?)?;
         limit::post_bindings(&client, &namespace, args.pods, args.nodes, CONNECTIONS).await?;
         let took = began.elapsed();
         self.remove(&namespace).await?;
@@ -193,10 +191,7 @@ impl Bench {
         let began = Instant::now();
         let scheduler = self.scheduler()?;
         tokio::time::sleep(limit).await;
-        wait_for(&scheduler, Duration::from_secs(300), |metrics| {
-            metrics.value(r#"volcano_api_writes_total{kind="bind",result="ok"}"#) >= pods as f64
-        })
-        .await?;
+        bound(&scheduler, pods, began).await?;
         let took = began.elapsed();
         // What is still to be written about the groups belongs to the pods' writes.
         let writes = settle(&scheduler).await? / pods as f64;
@@ -294,6 +289,28 @@ impl Metrics {
         counted
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
             .sum()
+    }
+}
+
+/// Waits until so many pods are bound. The scheduler is asked when it should be done at the pace that it has had so far, and
+/// not all the time: with thousands of jobs an answer costs it a twentieth of a second.
+async fn bound(scheduler: &Scheduler, pods: usize, began: Instant) -> anyhow::Result<()> {
+    const LONGEST: Duration = Duration::from_secs(300);
+    loop {
+        let metrics = Metrics::read(scheduler)?;
+        let done = metrics.value(r#"volcano_api_writes_total{kind="bind",result="ok"}"#);
+        let passed = began.elapsed();
+        let pace = done / passed.as_secs_f64();
+        let rest = (pods as f64 - done) / pace.max(100.0);
+        if rest <= 0.0 {
+            return Ok(());
+        }
+        ensure!(
+            passed < LONGEST,
+            "{done} of {pods} pods are bound after {passed:?}\n{}",
+            scheduler.log()
+        );
+        tokio::time::sleep(Duration::from_secs_f64(rest.max(0.01))).await;
     }
 }
 

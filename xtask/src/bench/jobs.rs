@@ -9,7 +9,6 @@
 //! admits the PodGroups in the scheduler's place: what a scheduler would do meanwhile is no work of the controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
@@ -26,6 +25,7 @@ use volcano_cluster_tests::jobs;
 use volcano_reconcile::job::{Memory, Observed, group_name, reconcile};
 use volcano_reconcile::plugins;
 use volcano_reconcile::write::Write;
+use volcano_runtime::client::transport;
 use volcano_testcluster::objects::{self, Progress};
 use volcano_testcluster::{Cluster, Options};
 
@@ -84,12 +84,8 @@ async fn measure(args: &JobsArgs) -> anyhow::Result<()> {
         ..Options::default()
     })?;
     cluster.install_crds(&volcano_api::crd::all())?;
-    let bench = Bench {
-        kubeconfig: cluster.kubeconfig_path(),
-        folder: cluster.data_directory().to_owned(),
-        client: cluster.client()?,
-        config: cluster.client_config()?,
-    };
+    let client = transport::client(cluster.client_config()?)?;
+    let bench = Bench { cluster, client };
     let total = args.jobs * args.pods;
     let table = Table::new(&["round", "limit", "ours", "limit/s", "ours/s", "ratio"]);
     table.print_head();
@@ -140,10 +136,8 @@ async fn measure(args: &JobsArgs) -> anyhow::Result<()> {
 }
 
 struct Bench {
-    kubeconfig: PathBuf,
-    folder: PathBuf,
+    cluster: Cluster,
     client: Client,
-    config: kube::Config,
 }
 
 impl Bench {
@@ -154,7 +148,7 @@ impl Bench {
         let bodies = bodies(&namespace, args)?;
         rest(&self.client).await?;
         let began = Instant::now();
-        let client = Client::try_from(self.config.clone())?;
+        let client = transport::client(self.cluster.client_config()?)?;
         futures::stream::iter(bodies)
             .map(|body| post(&client, &namespace, body))
             .buffer_unordered(CONNECTIONS)
@@ -201,7 +195,11 @@ impl Bench {
     }
 
     fn controllers(&self) -> anyhow::Result<Controllers> {
-        Controllers::launch(&self.kubeconfig, &self.folder, &["--kube-api-qps=0"])
+        Controllers::launch(
+            &self.cluster.kubeconfig_path(),
+            self.cluster.data_directory(),
+            &["--kube-api-qps=0"],
+        )
     }
 
     /// Stores the Jobs, has their PodGroups made and admits them. The namespace.

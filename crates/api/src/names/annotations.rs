@@ -157,3 +157,11 @@ pub const OVERSUBSCRIPTION_EVICTING_MEMORY_LOW_WATERMARK: &str =
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// PersistentVolume: `yes` when its claim was chosen for it by a program and not by its owner.
 pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+
+// Simulated nodes.
+/// Pod: how long it runs on a simulated node, as in Go (`1.5s`, `2m`).
+pub const SIMULATED_DURATION: &str = "volcano.sh/simulated-duration";
+/// Pod: the exit code of its containers on a simulated node.
+pub const SIMULATED_EXIT_CODE: &str = "volcano.sh/simulated-exit-code";
+/// Pod: how long it takes to end on a simulated node once it is deleted, within its grace period; at once without.
+pub const SIMULATED_TERMINATION: &str = "volcano.sh/simulated-termination";

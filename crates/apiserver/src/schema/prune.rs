@@ -86,14 +86,14 @@ pub fn fill_defaults(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Removes nulls: to the kinds of Kubernetes they are fields that are not set. What is of any type keeps them.
+/// Removes nulls: they are fields that are not set. What is of any type keeps them, and what may be null.
 pub fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, below| match schema.field(name) {
                 Some(known) if known.r#type != Type::Any => {
                     drop_nulls(below, known);
-                    !below.is_null()
+                    !below.is_null() || known.nullable
                 }
                 _ => true,
             });

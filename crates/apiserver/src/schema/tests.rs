@@ -54,6 +54,15 @@ fn defaults_go_where_nothing_is_and_into_what_they_make() {
 }
 
 #[test]
+fn null_is_nothing_except_where_it_may_be() {
+    let mut value =
+        json!({"spec": {"size": 1, "map": null, "list": [{"id": null}], "maybe": null, "any": {"z": null}}});
+    drop_nulls(&mut value, &spec());
+    let expected = json!({"spec": {"size": 1, "list": [{}], "maybe": null, "any": {"z": null}}});
+    assert_eq!(value, expected);
+}
+
+#[test]
 fn messages_are_those_of_kubernetes() {
     let spec = |fields: Value| {
         let mut spec = json!({"size": 1});

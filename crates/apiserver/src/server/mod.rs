@@ -15,7 +15,7 @@ use crate::chores::Chore;
 use crate::fault::Fault;
 use crate::kinds::ClusterAddresses;
 use crate::resources::{Nature, Registry, Resource, built_in, crd};
-use crate::store::{Clash, Event, Expect, Happened, Object, OutOfReach, Page, Range, Store, TableId};
+use crate::store::{Clash, Draft, Event, Expect, Happened, Object, OutOfReach, Page, Range, Store, TableId};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::path::Path;
@@ -276,10 +276,9 @@ impl Server {
         expect: Expect,
         value: Value,
     ) -> Result<Arc<Event>, Clash> {
+        let draft = Draft::new(key, value, &resource.selectable);
         let mut store = self.write();
-        let event = store.put(resource.table, key, expect, |revision| {
-            Object::new(key, value, revision, &resource.selectable)
-        })?;
+        let event = store.put(resource.table, key, expect, |revision| draft.at(revision))?;
         self.committed(resource, &store, &event);
         drop(store);
         self.announce(resource, &event);
@@ -294,10 +293,9 @@ impl Server {
         expect: Expect,
         value: Value,
     ) -> Result<Arc<Event>, Clash> {
+        let draft = Draft::new(key, value, &resource.selectable);
         let mut store = self.write();
-        let event = store.remove(resource.table, key, expect, |revision| {
-            Object::new(key, value, revision, &resource.selectable)
-        })?;
+        let event = store.remove(resource.table, key, expect, |revision| draft.at(revision))?;
         self.committed(resource, &store, &event);
         drop(store);
         self.announce(resource, &event);

@@ -15,7 +15,7 @@ mod object;
 #[cfg(test)]
 mod tests;
 
-pub use object::{Object, Selectable};
+pub use object::{Draft, Object, Selectable};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};

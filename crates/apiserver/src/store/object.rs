@@ -27,10 +27,79 @@ pub struct Object {
     pub deleting: bool,
 }
 
+/// An object that is to be stored and lacks only its revision. Making it is most of the work of a write, and needs no lock.
+#[derive(Debug)]
+pub struct Draft {
+    object: Object,
+    bytes: Vec<u8>,
+    /// Where in the bytes the revision goes.
+    place: usize,
+}
+
+impl Draft {
+    /// Makes the stored form.
+    pub fn new(key: &str, mut value: Value, selectable: &[Selectable]) -> Draft {
+        value["metadata"]["resourceVersion"] = "".into();
+        let (bytes, place) = written(&value);
+        let object = Object::read(key, &value, selectable);
+        Draft { object, bytes, place }
+    }
+
+    /// The object at its revision, which is written into the metadata.
+    pub fn at(mut self, revision: u64) -> Object {
+        let text = revision.to_string();
+        self.bytes.splice(self.place..self.place, text.bytes());
+        self.object.revision = revision;
+        self.object.bytes = self.bytes.into();
+        self.object
+    }
+}
+
+/// JSON, and the place in it where the text of `metadata.resourceVersion` begins.
+fn written(value: &Value) -> (Vec<u8>, usize) {
+    let (mut bytes, mut place) = (Vec::with_capacity(1024), 0);
+    let put = |bytes: &mut Vec<u8>, value: &Value| {
+        serde_json::to_writer(bytes, value).expect("JSON is written to memory");
+    };
+    bytes.push(b'{');
+    for (at, (name, below)) in value.as_object().into_iter().flatten().enumerate() {
+        begin(&mut bytes, at, name);
+        match below.as_object().filter(|_| name == "metadata") {
+            None => put(&mut bytes, below),
+            Some(metadata) => {
+                bytes.push(b'{');
+                for (at, (name, below)) in metadata.iter().enumerate() {
+                    begin(&mut bytes, at, name);
+                    if name == "resourceVersion" {
+                        place = bytes.len() + 1;
+                    }
+                    put(&mut bytes, below);
+                }
+                bytes.push(b'}');
+            }
+        }
+    }
+    bytes.push(b'}');
+    (bytes, place)
+}
+
+/// The name of a field, and what is before and behind it.
+fn begin(bytes: &mut Vec<u8>, at: usize, name: &str) {
+    if at > 0 {
+        bytes.push(b',');
+    }
+    serde_json::to_writer(&mut *bytes, name).expect("JSON is written to memory");
+    bytes.push(b':');
+}
+
 impl Object {
     /// Makes the stored form. The revision is written into the metadata.
-    pub fn new(key: &str, mut value: Value, revision: u64, selectable: &[Selectable]) -> Object {
-        value["metadata"]["resourceVersion"] = revision.to_string().into();
+    pub fn new(key: &str, value: Value, revision: u64, selectable: &[Selectable]) -> Object {
+        Draft::new(key, value, selectable).at(revision)
+    }
+
+    /// What is looked at without reading the bytes.
+    fn read(key: &str, value: &Value, selectable: &[Selectable]) -> Object {
         let metadata = &value["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().into();
         let labels = metadata["labels"].as_object();
@@ -43,13 +112,13 @@ impl Object {
         let owners = owners.map(|owners| owners.iter().map(|owner| text(&owner["uid"])));
         Object {
             key: key.into(),
-            revision,
+            revision: 0,
             uid: text(&metadata["uid"]),
             labels: labels.map(Iterator::collect).unwrap_or_default(),
-            fields: selectable.iter().map(|field| field.of(&value)).collect(),
+            fields: selectable.iter().map(|field| field.of(value)).collect(),
             owners: owners.map(Iterator::collect).unwrap_or_default(),
             deleting: !metadata["deletionTimestamp"].is_null(),
-            bytes: serde_json::to_vec(&value).unwrap_or_default().into(),
+            bytes: Bytes::new(),
         }
     }
 
@@ -99,5 +168,36 @@ impl Selectable {
             }
             _ => "".into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_revision_is_where_readers_look_for_it_and_nowhere_else() {
+        let tricky = json!({
+            "kind": "Event",
+            "involvedObject": {"resourceVersion": "", "metadata": {"resourceVersion": ""}},
+            "metadata": {"name": "a", "resourceVersion": "5", "annotations": {"resourceVersion": "\"resourceVersion\":\"\""}},
+            "spec": {"é\"": [1, null]},
+        });
+        let object = Object::new("ns/a", tricky.clone(), 1234, &[]);
+        let mut expected = tricky;
+        expected["metadata"]["resourceVersion"] = "1234".into();
+        assert_eq!(object.value(), expected);
+        assert_eq!(object.revision, 1234);
+        assert_eq!(&object.bytes[..], serde_json::to_vec(&expected).unwrap());
+    }
+
+    #[test]
+    fn an_object_without_metadata_gets_some() {
+        let object = Object::new("a", json!({"kind": "X"}), 7, &[]);
+        assert_eq!(
+            object.value(),
+            json!({"kind": "X", "metadata": {"resourceVersion": "7"}})
+        );
     }
 }

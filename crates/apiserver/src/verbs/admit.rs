@@ -179,6 +179,7 @@ fn text_name(object: &Value) -> &str {
 pub(super) fn fill(resource: &Resource, object: &mut Value) {
     if resource.is_custom {
         fill_defaults(object, resource.schema());
+        drop_nulls(object, resource.schema());
         return;
     }
     if resource.nature == Nature::Definition {

@@ -3,11 +3,11 @@
 mod completion;
 mod events;
 mod flow;
-mod job;
+pub mod job;
 mod listing;
 mod orders;
 mod plan;
-mod pod;
+pub mod pod;
 mod podgroup;
 mod queue;
 mod top;

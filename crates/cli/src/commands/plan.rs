@@ -1,5 +1,6 @@
 //! `vcctl plan`: what would become of a Job, were it submitted now.
 
+use super::job;
 use crate::api::Api;
 use crate::args::{ConnectArgs, NamespaceArgs};
 use crate::exit;
@@ -40,7 +41,10 @@ pub async fn run(args: &PlanArgs, out: &mut Out) -> Result<u8, Failure> {
     if args.filename.is_empty() {
         return Err(Failure::new("a file with the Job is mandatory").hint("vcctl plan -f job.yaml"));
     }
-    let job = planning::job_of_file(Path::new(&args.filename), &args.namespace.namespace)?;
+    let (_, mut job) = job::file::read(Path::new(&args.filename))?;
+    if job.metadata.namespace.is_empty() {
+        job.metadata.namespace.clone_from(&args.namespace.namespace);
+    }
     let api = Api::connect(&args.connect).await?;
     let (mut reader, conf) = planning::read(&api, &args.scheduler).await?;
     planning::add_job(&api, &job.metadata.namespace, &job.metadata.name, &mut reader).await?;

@@ -1,24 +1,17 @@
 //! `vsub`: submits a Job of flags.
 
-use super::job::submit::{MISSING_NAME, RESOURCES, Simple, resources, submit};
+use super::job::submit::{MISSING_NAME, SimpleArgs, submit};
 use crate::api::Api;
-use crate::args::{ConnectArgs, DEFAULT_NAMESPACE, IgnoredArgs, number};
+use crate::args::{ConnectArgs, DEFAULT_NAMESPACE, IgnoredArgs};
 use crate::failure::Failure;
 use crate::output::Out;
 use std::ffi::OsString;
-use volcano_api::names::SCHEDULER;
 
 /// Submit a job
 ///
 /// The job is made of a name and arguments; files are not accepted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct VsubArgs {
-    /// Image of the container
-    #[arg(long, short = 'i', value_name = "IMAGE", default_value = "busybox")]
-    image: String,
-    /// The namespace
-    #[arg(long, short = 'N', value_name = "NAMESPACE", default_value = DEFAULT_NAMESPACE)]
-    namespace: String,
     /// Name of the Job
     #[arg(
         long,
@@ -28,21 +21,8 @@ pub struct VsubArgs {
         hide_default_value = true
     )]
     name: String,
-    /// Pods that must be placed for any of them to start
-    #[arg(long, short = 'm', value_name = "N", value_parser = number, default_value = "1")]
-    min: i32,
-    /// Pods
-    #[arg(long, short = 'r', value_name = "N", value_parser = number, default_value = "1")]
-    replicas: i32,
-    /// What each pod asks for
-    #[arg(long, short = 'R', value_name = "AMOUNTS", default_value = RESOURCES)]
-    requests: String,
-    /// What each pod may use
-    #[arg(long, short = 'L', value_name = "AMOUNTS", default_value = RESOURCES)]
-    limits: String,
-    /// The scheduler
-    #[arg(long, short = 'S', value_name = "NAME", default_value = SCHEDULER)]
-    scheduler: String,
+    #[command(flatten)]
+    simple: SimpleArgs,
     /// What the container runs, in words as a shell splits them
     #[arg(
         long,
@@ -52,6 +32,9 @@ pub struct VsubArgs {
         hide_default_value = true
     )]
     command: String,
+    /// The namespace
+    #[arg(long, short = 'N', value_name = "NAMESPACE", default_value = DEFAULT_NAMESPACE)]
+    namespace: String,
     #[command(flatten)]
     connect: ConnectArgs,
     #[command(flatten)]
@@ -81,26 +64,15 @@ pub async fn run(args: &VsubArgs, out: &mut Out) -> Result<u8, Failure> {
     if args.name.is_empty() {
         return Err(Failure::new(MISSING_NAME));
     }
-    let (requests, limits) = (resources(&args.requests)?, resources(&args.limits)?);
     let command = shlex::split(&args.command).ok_or_else(|| {
         Failure::new(format!(
             "command {:?} has a quote that is not closed",
             args.command
         ))
     })?;
-    let job = Simple {
-        name: &args.name,
-        namespace: &args.namespace,
-        image: &args.image,
-        min: args.min,
-        replicas: args.replicas,
-        requests: &requests,
-        limits: &limits,
-        scheduler: &args.scheduler,
-        command: &command,
-    };
+    let job = args.simple.job(&args.name, &args.namespace, &command)?;
     let api = Api::connect(&args.connect).await?;
-    submit(&api, &args.namespace, &job.object(), out).await?;
+    submit(&api, &args.namespace, &job, out).await?;
     Ok(0)
 }
 

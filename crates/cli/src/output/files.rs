@@ -38,12 +38,15 @@ pub fn object(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The objects of a text, which lines that begin with `---` divide. Parts without content do not count.
-pub fn objects(text: &str) -> Result<Vec<Value>, String> {
+/// The documents of a text, which lines that begin with `---` divide. Those without content do not count. Each has as many
+/// empty lines before it as there are lines of others, so that errors have the lines of the text.
+pub fn documents(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate() {
         match line.strip_prefix("---") {
-            Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t', '#']) => parts.push(String::new()),
+            Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t', '#']) => {
+                parts.push("\n".repeat(at + 1));
+            }
             _ => {
                 let part = parts.last_mut().expect("there is always one");
                 part.push_str(line);
@@ -51,15 +54,16 @@ pub fn objects(text: &str) -> Result<Vec<Value>, String> {
             }
         }
     }
-    let has_content = |part: &&String| {
+    parts.retain(|part| {
         let mut lines = part.lines().map(str::trim);
         lines.any(|line| !line.is_empty() && !line.starts_with('#'))
-    };
+    });
     parts
-        .iter()
-        .filter(has_content)
-        .map(|part| object(part))
-        .collect()
+}
+
+/// The objects of a text of documents.
+pub fn objects(text: &str) -> Result<Vec<Value>, String> {
+    documents(text).iter().map(|part| object(part)).collect()
 }
 
 /// Checks that an object says no other kind than this, and fills it in.

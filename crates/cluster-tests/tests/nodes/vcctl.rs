@@ -87,3 +87,61 @@ async fn a_job_is_waited_for_and_its_logs_are_read() {
         "one pod needs no name"
     );
 }
+
+/// In a pod there is no kubeconfig: the account is mounted, and the address is in the environment.
+const INSIDE: &str = r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reads-jobs}
+rules:
+- {apiGroups: [batch.volcano.sh], resources: [jobs], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reads-jobs}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reads-jobs}
+subjects: [{kind: ServiceAccount, name: default}]
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: seen}
+spec:
+  schedulerName: volcano
+  tasks:
+  - name: main
+    replicas: 1
+    template:
+      spec:
+        restartPolicy: Never
+        containers: [{name: main, image: "busybox:1", command: ["true"]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: inside}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: list
+    image: "docker.io/volcanosh/vc-scheduler:test"
+    command: [/volcano, vcctl, job, list, -n, NS, -o, name]
+  - name: delete
+    image: "docker.io/volcanosh/vc-scheduler:test"
+    command: [/volcano, vcctl, job, delete, -n, NS, -N, seen]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_pod_it_is_the_account_of_the_pod() {
+    let field = Field::with_volcano().await;
+    field.apply(&INSIDE.replace("NS", &field.namespace)).await;
+    // It lists, and may not delete.
+    field.wait_pod("inside", "Failed").await;
+    let listed = field.kubectl(&["logs", "inside", "--container", "list"]).await;
+    assert_eq!(listed, "job.batch.volcano.sh/seen\n");
+    let refused = field.kubectl(&["logs", "inside", "--container", "delete"]).await;
+    let user = format!("User \"system:serviceaccount:{}:default\"", field.namespace);
+    assert!(refused.contains(&user), "{refused}");
+    assert!(
+        refused.contains("Hint: ask an administrator for a role that allows it"),
+        "{refused}"
+    );
+}

@@ -35,11 +35,13 @@ impl Transcript {
         output
     }
 
-    /// The same with files: `FILE` in the line is the path.
+    /// The same with a file of the stage: `FILE` in the line is its path, of which the name that the test gave it is shown.
     pub fn run_file(&mut self, line: &str, file: &Path) {
         let real = line.replace("FILE", &file.display().to_string());
         let output = tool(&real, &self.namespace, &self.kubeconfig).output().unwrap();
-        self.note(&line.replace("FILE", "objects.yaml"), &output);
+        let name = file.file_name().unwrap().to_string_lossy();
+        let given = name.trim_start_matches(&self.namespace).trim_start_matches('-');
+        self.note(&line.replace("FILE", given), &output);
     }
 
     fn note(&mut self, line: &str, output: &Output) {
@@ -110,6 +112,11 @@ fn normal(text: &str, namespace: &str) -> String {
         (
             r"(-(?:abort|resume)job-|-(?:open|close)queue-)[a-z0-9]{5}\b",
             "${1}xxxxx",
+        ),
+        // What was built, when, by what and for which machine.
+        (
+            r"(?m)^((?:Version|Git SHA|Built At|Go Version|Go OS/Arch): ).+$",
+            "${1}BUILD",
         ),
         (r"\b\d\dy\b", "NNy"),
         // Ages grow while the test runs, and with them their column.

@@ -24,7 +24,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use volcano_api::batch::{Job, TaskSpec};
+use volcano_api::batch::{Job, JobPhase, TaskSpec};
 use volcano_api::bus::{Action, Command};
 use volcano_api::core::Pod;
 use volcano_api::names::{controlled, events};
@@ -168,7 +168,7 @@ pub fn discard(command: &Command) -> Plan {
 }
 
 enum Decision {
-    Kill(Order, volcano_api::batch::JobPhase, table::Retry),
+    Kill(Order, JobPhase, table::Retry),
     /// Nothing that kills; these writes all the same.
     GoOn(Vec<Write>),
 }
@@ -209,6 +209,10 @@ fn decide(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Decision {
     let first = given.min_by_key(|command| (command.metadata.creation_timestamp, &command.metadata.name));
     if let Some(command) = first {
         return obey(look, command);
+    }
+    // No restart is left: the Job fails. What its pods did last must not restart it once more, without end.
+    if *phase == JobPhase::Restarting && evaluate::is_spent(&job.spec, &job.status) {
+        return Decision::GoOn(Vec::new());
     }
     let mut writes = tell_later(look, verdict, memory);
     match &verdict.due {

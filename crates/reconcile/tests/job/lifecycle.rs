@@ -163,6 +163,20 @@ fn retries_until_it_fails() {
 }
 
 #[test]
+fn pods_that_fail_beside_the_last_retry_do_not_restart_it_for_ever() {
+    for action in ["RestartPod", "RestartTask"] {
+        let mut world = World::running(two_pods(with(on_failure(action), json!({"maxRetry": 1}))));
+        world.fail("j-t-0", 1);
+        world.fail("j-t-1", 1);
+        world.settle();
+        world.reap();
+        world.settle();
+        assert_eq!(world.phase(), "Failed", "{action}");
+        assert_eq!(world.count("retryCount"), 1, "{action}");
+    }
+}
+
+#[test]
 fn suspend_and_resume() {
     let mut world = World::running(with(
         two_pods(json!({})),

@@ -19,12 +19,12 @@ use super::work::{Failure, WorkQueue};
 use super::{job, kinds::Change, podgroup, queue, ttl};
 use crate::lease::Leadership;
 use crate::watch::Feed;
-use crate::writes::send::wall;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 use volcano_api::batch::{Job, JobPhase};
 use volcano_api::time::Time;
@@ -42,6 +42,8 @@ const TURN: Duration = Duration::from_secs(1);
 /// A key rests this many times as long as a look at it took, so that one large Job, whose pods change one by one, cannot
 /// take up all the time.
 const RESTS: u32 = 4;
+/// A key is not looked at again before this without news. Timers are no finer.
+const SOONEST: Duration = Duration::from_millis(1);
 /// Looks that take less are not worth a rest.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -99,7 +101,7 @@ impl Core {
             schedulers: options.scheduler_names.clone(),
             inherit_owner_annotations: options.inherit_owner_annotations,
         };
-        let store = Store::new(gangs, feeds::kinds(options));
+        let store = Store::new(gangs, feeds::kinds(options), shared.client.clock().clone());
         Core {
             running: Running::of(options),
             shared,
@@ -148,9 +150,14 @@ impl Core {
                     }
                     self.look_at_changed();
                 }
-                () = tokio::time::sleep_until(next.into()) => {}
+                () = tokio::time::sleep_until(next) => {}
             }
         }
+    }
+
+    /// The time of day.
+    fn wall(&self) -> Time {
+        self.shared.client.clock().now()
     }
 
     fn can_work(&self) -> bool {
@@ -178,7 +185,7 @@ impl Core {
 
     /// One look. A panic in it is that of one object, and must not keep the others waiting.
     fn look_at(&mut self, key: Key) {
-        let (now, moment) = (wall(), Instant::now());
+        let (now, moment) = (self.wall(), Instant::now());
         let look = catch_unwind(AssertUnwindSafe(|| self.look(&key, now, moment)));
         let look = match look {
             Ok(look) => look,
@@ -220,7 +227,7 @@ impl Core {
         let now = Instant::now();
         let took = now.duration_since(began);
         let after = After {
-            again_at: plan.again_at.map(|at| moment_of(at, now)),
+            again_at: plan.again_at.map(|at| moment_of(at, self.wall(), now)),
             rest: if took > QUICK {
                 took * RESTS
             } else {
@@ -293,7 +300,7 @@ impl Core {
             }
             Change::Pod(_) => {
                 if let Some(job) = self.store.job(at).and_then(|entry| entry.job()) {
-                    self.shared.metrics.pod_made(job, wall());
+                    self.shared.metrics.pod_made(job, self.wall());
                 }
             }
             _ => {}
@@ -364,7 +371,7 @@ impl Core {
     }
 
     fn read(&mut self, key: Key, read: Result<Vec<(Target, Option<Value>)>, Problem>) {
-        let (now, moment) = (wall(), Instant::now());
+        let (now, moment) = (self.wall(), Instant::now());
         let read = match read {
             Ok(read) => read,
             Err(problem) => return self.not_read(&key, &problem, moment),
@@ -481,7 +488,7 @@ impl Core {
 
     /// Lets what is under way come to its end.
     async fn drain(mut self, mut inputs: Inputs) {
-        let until = tokio::time::Instant::now() + DRAIN;
+        let until = Instant::now() + DRAIN;
         while self.executor.as_ref().is_some_and(|executor| !executor.is_idle()) {
             match tokio::time::timeout_at(until, inputs.messages.recv()).await {
                 Ok(Some(message)) => self.take_message(message),
@@ -505,7 +512,9 @@ fn told_phase(job: &Job, before: &JobPhase, after: &JobPhase) {
 }
 
 /// The moment of a time of day.
-fn moment_of(at: Time, now: Instant) -> Instant {
-    let micros = at.micros_since(wall());
-    now + Duration::from_micros(u64::try_from(micros).unwrap_or(0).min(1 << 52))
+fn moment_of(at: Time, wall: Time, now: Instant) -> Instant {
+    let micros = at.micros_since(wall);
+    let wait = Duration::from_micros(u64::try_from(micros).unwrap_or(0).min(1 << 52));
+    // A look at the same moment would see the same.
+    now + wait.max(SOONEST)
 }

@@ -3,7 +3,8 @@
 use super::core::Look;
 use super::execute::{Failed, Problem};
 use super::store::Store;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use volcano_api::batch::{Job, JobPhase};
 use volcano_api::names::events;
 use volcano_api::time::{GoDuration, Time};

@@ -22,4 +22,5 @@ mod store;
 mod ttl;
 mod work;
 
-pub use run::{RunError, run};
+pub use metrics::Metrics;
+pub use run::{RunError, embedded, run};

@@ -4,7 +4,8 @@ use super::core::Look;
 use super::execute::Failed;
 use super::store::Store;
 use rustc_hash::FxHashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use volcano_api::bus::Action;
 use volcano_api::scheduling::QueueState;
 use volcano_api::time::{GoDuration, Time};
@@ -32,8 +33,10 @@ impl Numbers {
         }
         if is_only_numbers(&plan) {
             let settled = self.written.get(name).map(|at| *at + SETTLES);
-            if let Some(wait) = settled.and_then(|at| at.checked_duration_since(moment)) {
-                let micros = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
+            let wait = settled.map(|at| at.saturating_duration_since(moment));
+            if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+                // Rounded up: a look before the time would only be repeated.
+                let micros = i64::try_from(wait.as_micros() + 1).unwrap_or(i64::MAX);
                 let mut later = Plan {
                     again_at: plan.again_at,
                     ..Plan::default()

@@ -9,9 +9,10 @@ use crate::writes::order::{Event, ObjectRef};
 use crate::writes::send::Sender;
 use crate::writes::work::Answer;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use volcano_reconcile::write;
 
 /// Events that wait to be taken in.

@@ -11,13 +11,13 @@ use super::options::Options;
 use super::recorder::Recorder;
 use super::{feeds, selection};
 use crate::client::{Client, ConnectError};
+use crate::embed::{Embedding, Heart, Panicked};
 use crate::fence::Fence;
 use crate::lease::Campaign;
 use crate::scheduler::signals;
 use crate::serve::{self, Health};
 use std::sync::Arc;
 use thiserror::Error;
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
@@ -50,7 +50,8 @@ pub struct Shared {
     pub health: Arc<Health>,
     /// Tells users.
     pub recorder: Recorder,
-    client: Client,
+    /// The API server.
+    pub client: Client,
     fence: Fence,
 }
 
@@ -105,10 +106,46 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         client,
         fence,
     });
-    control(&shared, election_client, ending).await;
+    if let Err(panic) = control(&shared, election_client, ending, Heart::OwnThread).await {
+        error!(%panic, "the controllers' thread died");
+        std::process::exit(2);
+    }
     tasks.shutdown().await;
     info!("ended");
     Ok(())
+}
+
+/// Runs the controllers inside another process until that tells them to end. They lead, and serve nothing.
+///
+/// # Errors
+/// When they panicked beyond recovery.
+pub async fn embedded(options: Options, metrics: Metrics, within: Embedding) -> Result<(), Panicked> {
+    let Embedding {
+        client,
+        ending,
+        heart,
+    } = within;
+    let fence = Fence::open();
+    let mut tasks = JoinSet::new();
+    let recorder = Recorder::start(
+        &client,
+        fence.clone(),
+        metrics.process().clone(),
+        CONTROLLER_MANAGER,
+        EVENTS_PER_SECOND,
+        &mut tasks,
+    );
+    let shared = Arc::new(Shared {
+        options,
+        metrics,
+        health: Arc::default(),
+        recorder,
+        client: client.clone(),
+        fence,
+    });
+    let controlled = control(&shared, client, ending, heart).await;
+    tasks.shutdown().await;
+    controlled
 }
 
 fn tell_settings(options: &Options) {
@@ -137,7 +174,12 @@ fn tell_settings(options: &Options) {
 }
 
 /// Watches, campaigns and works until the end.
-async fn control(shared: &Arc<Shared>, election_client: Client, ending: watch::Receiver<bool>) {
+async fn control(
+    shared: &Arc<Shared>,
+    election_client: Client,
+    ending: watch::Receiver<bool>,
+    heart: Heart,
+) -> Result<(), Panicked> {
     let election = shared.options.leader_election.as_ref();
     let campaign = Campaign::start(election, election_client, &shared.fence);
     let mut watches = JoinSet::new();
@@ -151,17 +193,8 @@ async fn control(shared: &Arc<Shared>, election_client: Client, ending: watch::R
         leadership: campaign.leadership.clone(),
         shutdown: ending,
     };
-    on_own_thread(Core::new(shared.clone()), inputs).await;
+    heart.run(Core::new(shared.clone()).run(inputs)).await?;
     watches.shutdown().await;
     campaign.end().await;
-}
-
-/// Runs the heart on a thread of its own.
-async fn on_own_thread(core: Core, inputs: Inputs) {
-    let handle = Handle::current();
-    let body = move || handle.block_on(core.run(inputs));
-    if let Err(panic) = tokio::task::spawn_blocking(body).await {
-        error!(%panic, "the controllers' thread died");
-        std::process::exit(2);
-    }
+    Ok(())
 }

@@ -13,7 +13,8 @@
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The wait after the first failure; twice as long after each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(5);

@@ -1,11 +1,10 @@
 //! Making and registering metrics. Names and labels are constants, so that failing is a mistake that the first test
 //! finds.
 
-use prometheus::core::{Collector, Desc};
+use prometheus::core::Collector;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
-use std::collections::HashMap;
 
 const VALID: &str = "names and labels of metrics are valid constants";
 const ONCE: &str = "each metric is registered once";
@@ -21,11 +20,6 @@ pub(crate) fn range(min: f64, max: f64, count: i32) -> Vec<f64> {
 pub(crate) fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> M {
     registry.register(Box::new(metric.clone())).expect(ONCE);
     metric
-}
-
-/// Describes a metric that is collected when it is asked for.
-pub(crate) fn desc(name: &str, help: &str, labels: Vec<String>) -> Desc {
-    Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new()).expect(VALID)
 }
 
 pub(crate) fn histogram(registry: &Registry, name: &str, help: &str, buckets: Vec<f64>) -> Histogram {

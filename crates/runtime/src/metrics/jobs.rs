@@ -1,25 +1,24 @@
 //! Gauges and counters of single jobs, which go with their jobs.
 //!
-//! They are kept as one small record for each job and become series when somebody scrapes: making a series for each
-//! number beforehand took ten times as long as the cycle that places the job.
+//! They are kept as one small record for each job and become text when somebody scrapes: making a series for each
+//! number beforehand took ten times as long as the cycle that places the job, and collecting them one by one for the
+//! encoder of the others a hundred bytes of memory and more for each.
 //!
 //! Volcano labels some of them with the name of the job alone. Jobs of several namespaces that have the same name
 //! share such a series: it holds their sum, and goes with the last of them.
 
 use super::names;
-use prometheus::Registry;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use volcano_api::time::Time;
 
 /// The numbers of all jobs. Clones share them.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Jobs {
     /// By name, then by namespace.
     known: Arc<Mutex<BTreeMap<String, BTreeMap<String, Job>>>>,
-    families: Arc<[Family; 6]>,
 }
 
 #[derive(Default)]
@@ -38,11 +37,60 @@ struct Job {
 
 /// A metric of jobs: what it is called, how it is labelled, and which number it is.
 struct Family {
-    desc: Desc,
+    name: &'static str,
+    help: &'static str,
+    kind: &'static str,
     labels: Labels,
-    kind: MetricType,
     number: fn(&Job) -> Option<f64>,
 }
+
+const GAUGE: &str = "gauge";
+const COUNTER: &str = "counter";
+
+const FAMILIES: [Family; 6] = [
+    Family {
+        name: names::JOB_DURATION,
+        help: "Milliseconds from the creation of a job to its last placement",
+        kind: GAUGE,
+        labels: Labels::Placed,
+        number: |job| job.took_ms,
+    },
+    Family {
+        name: names::JOB_START,
+        help: "When a job was created, in Unix seconds",
+        kind: GAUGE,
+        labels: Labels::Placed,
+        number: |job| job.start,
+    },
+    Family {
+        name: names::JOB_LAST,
+        help: "When a task of a job was placed last, in Unix seconds",
+        kind: GAUGE,
+        labels: Labels::Placed,
+        number: |job| job.last,
+    },
+    Family {
+        name: names::JOB_SHARE,
+        help: "Dominant share of a job",
+        kind: GAUGE,
+        labels: Labels::Share,
+        number: |job| job.share,
+    },
+    Family {
+        name: names::UNSCHEDULABLE_TASKS,
+        help: "Tasks of a job that cannot be scheduled",
+        kind: GAUGE,
+        labels: Labels::Name,
+        number: |job| job.waiting,
+    },
+    Family {
+        name: names::JOB_RETRIES,
+        help: "Cycles in which a job was not ready",
+        kind: COUNTER,
+        labels: Labels::Name,
+        number: |job| job.retries,
+    },
+];
 
 /// The labels of a series, by which jobs are told apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,44 +112,12 @@ impl Labels {
 }
 
 impl Jobs {
-    pub fn new(registry: &Registry) -> Self {
-        use Labels::{Name, Placed, Share};
-        use MetricType::{COUNTER, GAUGE};
-        let took = "Milliseconds from the creation of a job to its last placement";
-        let last = "When a task of a job was placed last, in Unix seconds";
-        let families = [
-            Family::new(names::JOB_DURATION, took, Placed, GAUGE, |job| job.took_ms),
-            Family::new(
-                names::JOB_START,
-                "When a job was created, in Unix seconds",
-                Placed,
-                GAUGE,
-                |job| job.start,
-            ),
-            Family::new(names::JOB_LAST, last, Placed, GAUGE, |job| job.last),
-            Family::new(names::JOB_SHARE, "Dominant share of a job", Share, GAUGE, |job| {
-                job.share
-            }),
-            Family::new(
-                names::UNSCHEDULABLE_TASKS,
-                "Tasks of a job that cannot be scheduled",
-                Name,
-                GAUGE,
-                |job| job.waiting,
-            ),
-            Family::new(
-                names::JOB_RETRIES,
-                "Cycles in which a job was not ready",
-                Name,
-                COUNTER,
-                |job| job.retries,
-            ),
-        ];
-        let jobs = Jobs {
-            known: Arc::default(),
-            families: Arc::new(families),
-        };
-        super::build::register(registry, jobs)
+    /// Adds the series to what `/metrics` serves. Costs what there is to write.
+    pub fn write(&self, text: &mut String) {
+        let known = self.known();
+        for family in &FAMILIES {
+            family.write(&known, text);
+        }
     }
 
     pub fn created(&self, namespace: &str, name: &str, queue: &str, at: Time) {
@@ -178,88 +194,64 @@ impl Job {
     }
 }
 
-impl Collector for Jobs {
-    fn desc(&self) -> Vec<&Desc> {
-        self.families.iter().map(|family| &family.desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let known = self.known();
-        self.families
-            .iter()
-            .map(|family| family.collect(&known))
-            .collect()
-    }
-}
-
 impl Family {
-    fn new(
-        name: &str,
-        help: &str,
-        labels: Labels,
-        kind: MetricType,
-        number: fn(&Job) -> Option<f64>,
-    ) -> Self {
-        let variable = labels.names().iter().map(|&name| name.to_owned()).collect();
-        Family {
-            desc: super::build::desc(name, help, variable),
-            labels,
+    fn write(&self, known: &BTreeMap<String, BTreeMap<String, Job>>, text: &mut String) {
+        let before = text.len();
+        let Family {
+            name: metric,
+            help,
             kind,
-            number,
-        }
-    }
-
-    fn collect(&self, known: &BTreeMap<String, BTreeMap<String, Job>>) -> MetricFamily {
-        let mut metrics = Vec::new();
+            ..
+        } = self;
+        let _ = write!(text, "# HELP {metric} {help}\n# TYPE {metric} {kind}\n"); // A string takes everything.
+        let head = text.len();
         for (name, namesakes) in known {
             let numbers = namesakes
                 .iter()
                 .filter_map(|(namespace, job)| Some((namespace, job, (self.number)(job)?)));
             match self.labels {
-                Labels::Placed => {
-                    metrics.extend(
-                        numbers.map(|(namespace, job, number)| {
-                            self.metric(&[name, namespace, &job.queue], number)
-                        }),
-                    );
-                }
-                Labels::Share => metrics
-                    .extend(numbers.map(|(namespace, _, number)| self.metric(&[name, namespace], number))),
+                Labels::Placed => numbers.for_each(|(namespace, job, number)| {
+                    self.sample(text, &[name, namespace, &job.queue], number);
+                }),
+                Labels::Share => numbers.for_each(|(namespace, _, number)| {
+                    self.sample(text, &[name, namespace], number);
+                }),
                 Labels::Name => {
                     let sum = numbers
                         .map(|(_, _, number)| number)
                         .reduce(|sum, number| sum + number);
-                    metrics.extend(sum.map(|sum| self.metric(&[name], sum)));
+                    if let Some(sum) = sum {
+                        self.sample(text, &[name], sum);
+                    }
                 }
             }
         }
-        let mut family = MetricFamily::default();
-        family.set_name(self.desc.fq_name.clone());
-        family.set_help(self.desc.help.clone());
-        family.set_field_type(self.kind);
-        family.set_metric(metrics);
-        family
+        if text.len() == head {
+            text.truncate(before);
+        }
     }
 
-    fn metric(&self, values: &[&str], number: f64) -> Metric {
-        let pairs = self.labels.names().iter().zip(values).map(|(&name, &value)| {
-            let mut pair = LabelPair::default();
-            pair.set_name(name.to_owned());
-            pair.set_value(value.to_owned());
-            pair
-        });
-        let mut metric = Metric::from_label(pairs.collect());
-        if self.kind == MetricType::COUNTER {
-            let mut counter = Counter::default();
-            counter.set_value(number);
-            metric.set_counter(counter);
-        } else {
-            let mut gauge = Gauge::default();
-            gauge.set_value(number);
-            metric.set_gauge(gauge);
+    fn sample(&self, text: &mut String, values: &[&str], number: f64) {
+        text.push_str(self.name);
+        let mut opening = '{';
+        for (label, value) in self.labels.names().iter().zip(values) {
+            let _ = write!(text, "{opening}{label}=\"{}\"", escaped(value)); // A string takes everything.
+            opening = ',';
         }
-        metric
+        let _ = writeln!(text, "}} {number}");
     }
+}
+
+/// The value of a label between its quotes. Names of objects need no escapes, but a group may name any text as its queue.
+fn escaped(value: &str) -> Cow<'_, str> {
+    if !value.contains(['\\', '"', '\n']) {
+        return value.into();
+    }
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+        .into()
 }
 
 fn unix_seconds(at: Time) -> f64 {

@@ -223,6 +223,17 @@ fn clocks_that_differ_give_no_negative_times() {
 }
 
 #[test]
+fn labels_of_jobs_are_escaped() {
+    let metrics = Metrics::default();
+    let at = Time::from_unix_seconds(0);
+    metrics.job_scheduled("ns", "j", "a\"b\\c\nd", GoDuration::from_seconds(1), at);
+    assert_eq!(
+        lines(&metrics, names::JOB_DURATION),
+        [r#"volcano_e2e_job_scheduling_duration{job_name="j",job_namespace="ns",queue="a\"b\\c\nd"} 1000"#]
+    );
+}
+
+#[test]
 fn a_scalar_that_a_queue_no_longer_names_is_zero() {
     let metrics = Metrics::default();
     let figures = |deserved| QueueFigures {

@@ -21,12 +21,12 @@ use crate::writes::order::{ClaimRef, ClaimState, JobKey, Order, Outcome};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 use volcano_api::core::PersistentVolumeClaim;
 use volcano_api::names::annotations;
-use volcano_api::time::Time;
 use volcano_engine::config::SchedulerConf;
 use volcano_engine::dispatch::Unavailable;
 use volcano_engine::effect::{Cycle, Effect, Step};
@@ -166,7 +166,7 @@ impl Core {
                     }
                     self.look_for_news();
                 }
-                () = tokio::time::sleep_until(next.into()) => {}
+                () = tokio::time::sleep_until(next) => {}
             }
         }
     }
@@ -208,7 +208,8 @@ impl Core {
             }
             Control::Snapshot(answer) => {
                 let conf = self.shared.conf_text();
-                let snapshot = self.cluster.engine().snapshot(&conf, now());
+                let now = self.shared.client.clock().now();
+                let snapshot = self.cluster.engine().snapshot(&conf, now);
                 match serde_json::to_vec(&snapshot) {
                     Ok(json) => drop(answer.send(json)), // The one who asked may be gone.
                     Err(error) => error!(%error, "cannot write down the state"),
@@ -306,7 +307,7 @@ impl Core {
     }
 
     fn cycle(&mut self) {
-        let (began, now) = (Instant::now(), now());
+        let (began, now) = (Instant::now(), self.shared.client.clock().now());
         let mut step_began = began;
         let metrics = &self.shared.metrics;
         let Some(whole) = self.cluster.whole() else { return };
@@ -466,9 +467,4 @@ fn tell_unavailable(unavailable: &[Unavailable]) {
             "the configuration names a plugin or action that this scheduler does not have; going on without it"
         );
     }
-}
-
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_unix_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

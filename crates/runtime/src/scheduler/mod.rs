@@ -18,4 +18,5 @@ mod shared;
 pub(crate) mod signals;
 mod statuses;
 
-pub use run::{RunError, run};
+pub use queues::standing as standing_queues;
+pub use run::{RunError, embedded, run};

@@ -1,6 +1,7 @@
 //! When the next cycle starts: soon after a change, not too often under load, and at the latest after the period.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Changes that arrive together are decided together.
 const BATCH: Duration = Duration::from_millis(2);

@@ -4,7 +4,7 @@ use crate::backoff::Backoff;
 use crate::client::{CallError, Client, Resource};
 use crate::watch::kinds::Scheduling;
 use crate::watch::{Object, trouble};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tracing::{error, info};
 use volcano_api::names::queues;
@@ -15,10 +15,10 @@ const QUEUES: Resource = <Queue as Object<Scheduling>>::RESOURCE;
 /// Makes the queues that are missing. Goes on until they are there: the API server may still be starting, the CRDs
 /// may still be missing, a webhook may not answer yet. Each new kind of trouble is told in one line.
 pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&str)) {
-    for (name, reclaimable) in [(queues::ROOT, false), (default_queue, true)] {
+    for (name, queue) in standing(default_queue) {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
         let mut last = String::new();
-        while let Err(error) = make(client, name, reclaimable).await {
+        while let Err(error) = make(client, &name, &queue).await {
             let line = match &error {
                 error if error.is_forbidden() => format!(
                     "not allowed to make the queue {name}: {error}; grant get and create on queues to the scheduler's ClusterRole"
@@ -36,7 +36,20 @@ pub async fn ensure(client: &Client, default_queue: &str, mut told: impl FnMut(&
     }
 }
 
-async fn make(client: &Client, name: &str, reclaimable: bool) -> Result<(), CallError> {
+/// Names and objects of the queues that are always there.
+pub fn standing(default_queue: &str) -> [(String, Value); 2] {
+    [(queues::ROOT, false), (default_queue, true)].map(|(name, reclaimable)| {
+        let queue = json!({
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": name},
+            "spec": {"weight": 1, "reclaimable": reclaimable},
+        });
+        (name.to_owned(), queue)
+    })
+}
+
+async fn make(client: &Client, name: &str, queue: &Value) -> Result<(), CallError> {
     match client
         .get::<serde::de::IgnoredAny>(&QUEUES.object("", name))
         .await
@@ -44,12 +57,6 @@ async fn make(client: &Client, name: &str, reclaimable: bool) -> Result<(), Call
         Err(error) if error.is_not_found() => {}
         known => return known.map(|_| ()),
     }
-    let queue = json!({
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": 1, "reclaimable": reclaimable},
-    });
     match client.post(&QUEUES.all(), queue.to_string().into_bytes()).await {
         Ok(_) => {
             info!(queue = name, "made the queue");

@@ -10,6 +10,7 @@ use super::options::Options;
 use super::shared::Shared;
 use super::{feeds, queues, signals};
 use crate::client::{Client, ConnectError};
+use crate::embed::{Embedding, Heart, Panicked};
 use crate::fence::Fence;
 use crate::lease::Campaign;
 use crate::metrics::Metrics;
@@ -18,7 +19,6 @@ use crate::reload::{self, Conf, Content, Start, Unusable};
 use crate::serve;
 use std::sync::Arc;
 use thiserror::Error;
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
@@ -92,10 +92,51 @@ pub async fn run(options: Options) -> Result<(), RunError> {
             .await;
     }
     tasks.spawn(follow_file(shared.clone(), start.content, control.clone()));
-    schedule(&shared, election_client, start.conf, requests, ending).await;
+    let scheduled = schedule(
+        &shared,
+        election_client,
+        start.conf,
+        requests,
+        ending,
+        Heart::OwnThread,
+    );
+    if let Err(panic) = scheduled.await {
+        error!(%panic, "the scheduler's thread died");
+        std::process::exit(2);
+    }
     tasks.shutdown().await;
     info!("ended");
     Ok(())
+}
+
+/// Runs the scheduler inside another process until that tells it to end. It leads, and serves nothing.
+///
+/// # Errors
+/// When it panicked beyond recovery.
+pub async fn embedded(
+    options: Options,
+    conf: Conf,
+    metrics: Metrics,
+    within: Embedding,
+) -> Result<(), Panicked> {
+    let ownership = Ownership::new(&options.scheduler_names, &options.node_selector);
+    let Embedding {
+        client,
+        ending,
+        heart,
+    } = within;
+    let text = conf.text.clone();
+    let shared = Arc::new(Shared::new(
+        options,
+        client.clone(),
+        metrics,
+        ownership,
+        Fence::open(),
+        text,
+    ));
+    // Nobody sends: what is asked of it comes from endpoints and signals.
+    let (_control, requests) = mpsc::channel(CONTROL);
+    schedule(&shared, client, conf, requests, ending, heart).await
 }
 
 /// Follows the configuration file.
@@ -131,12 +172,13 @@ async fn schedule(
     mut conf: Conf,
     mut requests: mpsc::Receiver<Control>,
     mut ending: watch::Receiver<bool>,
-) {
+    heart: Heart,
+) -> Result<(), Panicked> {
     // Before the watches: an API server that does not answer is told once, and not by each of them.
     let health = shared.health.clone();
     tokio::select! {
         () = queues::ensure(&shared.client, &shared.options.default_queue, |line| health.trouble(line)) => {}
-        _ = ending.changed() => return,
+        _ = ending.changed() => return Ok(()),
     }
     let election = shared.options.leader_election.as_ref();
     let campaign = Campaign::start(election, election_client, &shared.fence);
@@ -157,40 +199,31 @@ async fn schedule(
             shutdown: ending.clone(),
         };
         let core = Core::new(shared.clone(), conf.conf.clone());
+        let body = async move {
+            let end = core.run(inputs, &mut requests).await;
+            (end, requests)
+        };
         let end;
-        (end, requests) = on_own_thread(core, inputs, requests).await;
+        (end, requests) = heart.run(body).await?;
         watches.shutdown().await;
         match end {
             End::Stopped => break,
             End::LostLease => warn!("the lease is lost; reading the cluster anew and standing by"),
             End::Broken => error!("starting anew"),
         }
-        let current = reload::at_start(shared.options.scheduler_conf.as_deref(), false);
+        // Without a file the configuration is the one that was given.
+        let Some(path) = shared.options.scheduler_conf.as_deref() else {
+            continue;
+        };
         if let Ok(Start {
             conf: current,
             wrong: None,
             ..
-        }) = current
+        }) = reload::at_start(Some(path), false)
         {
             conf = current;
         }
     }
     campaign.end().await;
-}
-
-/// Runs the heart on a thread of its own.
-async fn on_own_thread(
-    core: Core,
-    inputs: Inputs,
-    mut requests: mpsc::Receiver<Control>,
-) -> (End, mpsc::Receiver<Control>) {
-    let handle = Handle::current();
-    let body = move || {
-        let end = handle.block_on(core.run(inputs, &mut requests));
-        (end, requests)
-    };
-    tokio::task::spawn_blocking(body).await.unwrap_or_else(|panic| {
-        error!(%panic, "the scheduler's thread died");
-        std::process::exit(2);
-    })
+    Ok(())
 }

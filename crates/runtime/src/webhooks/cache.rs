@@ -177,10 +177,15 @@ impl Lookups for Cache {
     }
 
     fn has_time_zone(&self, name: &str) -> bool {
-        // Names are found whatever their case, but the database of the pod that runs may tell cases apart.
-        let zone = jiff::tz::db().get(name);
-        zone.is_ok_and(|zone| zone.iana_name() == Some(name))
+        has_time_zone(name)
     }
+}
+
+/// Whether a time zone of this name is in the database.
+pub fn has_time_zone(name: &str) -> bool {
+    // Names are found whatever their case, but the database of the pod that runs may tell cases apart.
+    let zone = jiff::tz::db().get(name);
+    zone.is_ok_and(|zone| zone.iana_name() == Some(name))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::client::Client;
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tracing::debug;
 use volcano_admission::Event;
@@ -23,18 +22,13 @@ pub async fn write(client: Client, mut waiting: mpsc::Receiver<Event>) {
         let path = format!("/api/v1/namespaces/{namespace}/events");
         let body = object(
             &event,
-            Time::from_unix_seconds(now_seconds()),
+            client.clock().now(),
             &uuid::Uuid::new_v4().simple().to_string(),
         );
         if let Err(error) = client.post(&path, body.to_string().into_bytes()).await {
             debug!(namespace, name = event.name, %error, "an event was not written");
         }
     }
-}
-
-fn now_seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn object(event: &Event, now: Time, suffix: &str) -> Value {

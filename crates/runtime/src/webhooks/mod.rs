@@ -23,6 +23,8 @@ mod run;
 mod secret;
 mod server;
 
+pub use cache::has_time_zone;
+pub use events::write as write_events;
 pub use options::{Options, SecretName};
 pub use run::{RunError, run};
 pub use secret::{SecretError, rotate};

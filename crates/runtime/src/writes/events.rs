@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The same again within this time is counted instead of told anew.
 const COUNTED_FOR: Duration = Duration::from_secs(600);

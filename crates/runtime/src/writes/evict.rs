@@ -12,7 +12,8 @@ use super::work::{Answer, Uid, Work};
 use crate::backoff::growing;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long the conditions are tried before the pod is deleted without them.
 const MARK_PATIENCE: Duration = Duration::from_secs(3);

@@ -20,7 +20,8 @@ use crate::backoff::growing;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use volcano_api::time::Time;
 
 /// How long a bind is tried.

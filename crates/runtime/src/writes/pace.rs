@@ -5,7 +5,8 @@
 //! each other: a webhook that is down stops the writes of PodGroups, and must not slow down binds.
 
 use crate::backoff::Backoff;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Pauses when even one at a time fails.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);

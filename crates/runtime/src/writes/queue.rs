@@ -23,7 +23,8 @@ use super::timers::{Timers, earlier};
 use super::work::{Answer, Kind, Ticket, Work};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use volcano_api::names::{events, reasons};
 
 /// Relaxed work waits so long at the most for urgent work to be done. A burst of some thousand binds is over by then.

@@ -9,14 +9,13 @@ mod volume;
 
 use super::work::{Answer, Work};
 use crate::client::{CallError, Client};
+use crate::clock::Clock;
 use crate::fence::Fence;
 use crate::metrics::Process;
 use change::Detours;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use volcano_api::time::Time;
 
 /// Sends writes.
 pub struct Sender {
@@ -38,6 +37,11 @@ impl Sender {
             detours: Detours::default(),
             json_only: AtomicBool::new(false),
         }
+    }
+
+    /// The time of day that writes have.
+    pub fn clock(&self) -> &Clock {
+        self.client.clock()
     }
 
     /// Carries a write out, once.
@@ -102,16 +106,4 @@ impl From<CallError> for Answer {
 /// JSON of a value that always has one.
 fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
-}
-
-/// The time of day.
-pub(crate) fn wall() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_unix_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-}
-
-/// The time of day at a moment that has passed.
-pub fn wall_at(moment: Instant) -> Time {
-    let passed = i64::try_from(moment.elapsed().as_micros()).unwrap_or(i64::MAX);
-    Time::from_unix_micros(wall().unix_micros().saturating_sub(passed))
 }

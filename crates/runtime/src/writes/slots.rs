@@ -9,7 +9,7 @@
 use super::timers::{Spot, Timers};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// Values to be written, by object.
 pub struct Slots<V> {

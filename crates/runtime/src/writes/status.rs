@@ -21,7 +21,8 @@ use rustc_hash::FxHasher;
 use serde_json::Value;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use volcano_api::names::reasons;
 
 /// An equal value is written again after this time.

@@ -1,7 +1,7 @@
 //! Things to look at again at a certain time.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// Things by the time they are due, in the order they were set among equals.
 pub struct Timers<T> {

@@ -14,7 +14,8 @@ use crate::backoff::growing;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a write is tried, and then how long it is tried to take one back.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);

@@ -6,10 +6,13 @@ mod files;
 mod flags;
 pub mod gen_admission_secret;
 mod klog;
+mod local;
 pub mod man;
 pub mod manifests;
 pub mod plan;
+pub mod run;
 pub mod scheduler;
+pub mod up;
 pub mod webhook_manager;
 
 use crate::failure::Failure;

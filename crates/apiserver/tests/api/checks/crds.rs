@@ -112,6 +112,14 @@ pub async fn check(w: &World, t: &mut Tally) {
         a.body["spec"].get("maybe") == Some(&Value::Null),
         &a.body["spec"],
     );
+    let unset = json!({"apiVersion": a.body["apiVersion"], "kind": a.body["kind"],
+        "metadata": {"name": "unset", "annotations": null}, "spec": with(json!({"map": null}))});
+    let unset = w.post(&format!("{widgets}?dryRun=All"), &unset).await;
+    t.check(
+        "elsewhere it is as if nothing were there",
+        unset.code == 201 && unset.body["spec"].get("map").is_none(),
+        &unset.body,
+    );
     t.check(
         "the generation is 1",
         a.body["metadata"]["generation"] == 1,

@@ -117,15 +117,15 @@ fn prefix(pod: &PodItem) -> String {
     format!("[{}] ", pod.metadata.name)
 }
 
+fn first_container(pod: &PodItem) -> &str {
+    let first = pod.spec.containers.first();
+    first.map_or("", |container| container.name.as_str())
+}
+
 /// What to ask for.
 fn parameters(args: &LogsArgs, pod: &PodItem) -> String {
-    let first = pod
-        .spec
-        .containers
-        .first()
-        .map(|container| container.name.as_str());
     let container = match args.container.as_str() {
-        "" => first.unwrap_or_default(),
+        "" => first_container(pod),
         given => given,
     };
     let mut text = format!("container={}", encoded(container));
@@ -179,15 +179,23 @@ fn is_not_started(error: &CallError) -> bool {
     error.code() == 400
 }
 
-fn write_line(out: &mut Out, prefix: &str, line: &[u8]) -> Result<(), Failure> {
+/// Prints a line of a log.
+pub fn write_line(out: &mut Out, prefix: &str, line: &[u8]) -> Result<(), Failure> {
     out.write_all(prefix.as_bytes())?;
     out.write_all(line)?;
     Ok(out.write_all(b"\n")?)
 }
 
 /// What comes of a pod that is followed.
-enum News {
-    Line { pod: String, line: Vec<u8> },
+pub enum News {
+    /// A line, without its end.
+    Line {
+        /// The pod.
+        pod: String,
+        /// The line.
+        line: Vec<u8>,
+    },
+    /// There is no more.
     End,
 }
 
@@ -202,7 +210,8 @@ async fn follow(api: &Api, args: &LogsArgs, job: &str, scope: Scope, out: &mut O
             change = pods.next() => match change {
                 Change::Applied(pod) if pod.status.phase != "Pending" && followed.insert(pod.metadata.uid.clone()) => {
                     open += 1;
-                    tokio::spawn(follow_pod(api.clone(), args.clone(), pod, sender.clone()));
+                    let parameters = parameters(args, &pod);
+                    tokio::spawn(follow_pod(api.clone(), parameters, pod, sender.clone()));
                 }
                 Change::Listed => is_listed = true,
                 Change::Trouble(failure) if !is_listed => return Err(failure),
@@ -237,18 +246,20 @@ async fn is_over(api: &Api, namespace: &str, job: &str) -> Result<bool, Failure>
     }
 }
 
+/// What to ask for to follow the first container of a pod.
+pub fn following(pod: &PodItem) -> String {
+    format!("container={}&follow=true", encoded(first_container(pod)))
+}
+
 /// Follows a pod to its end. A container that is about to start is waited for.
-async fn follow_pod(api: Api, args: LogsArgs, pod: PodItem, news: mpsc::Sender<News>) {
+pub async fn follow_pod(api: Api, parameters: String, pod: PodItem, news: mpsc::Sender<News>) {
     let meta = &pod.metadata;
     let say = |line: Vec<u8>| News::Line {
         pod: meta.name.clone(),
         line,
     };
     loop {
-        match api
-            .log(&meta.namespace, &meta.name, &parameters(&args, &pod))
-            .await
-        {
+        match api.log(&meta.namespace, &meta.name, &parameters).await {
             Ok(mut lines) => {
                 while let Ok(Some(line)) = lines.next().await {
                     if news.send(say(line.to_vec())).await.is_err() {

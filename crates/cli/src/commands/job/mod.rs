@@ -2,6 +2,7 @@
 
 pub mod delete;
 pub mod explain;
+pub mod file;
 pub mod list;
 pub mod logs;
 pub mod progress;

@@ -1,7 +1,7 @@
 //! How a Job gets on, for people: one line that changes on a terminal, a line per change elsewhere.
 
 use crate::output::{tell, times};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -52,17 +52,24 @@ impl fmt::Display for Snapshot {
     }
 }
 
-/// Shows it.
-pub struct Progress {
-    bar: Option<ProgressBar>,
-    last: Option<String>,
+/// Where lines of progress are shown: standard error.
+pub struct Board {
+    /// A terminal, on which lines change.
+    lines: Option<MultiProgress>,
 }
 
-impl Progress {
+impl Board {
     /// On standard error.
     pub fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
+        Board {
+            lines: std::io::stderr().is_terminal().then(MultiProgress::new),
+        }
+    }
+
+    /// A line of its own.
+    pub fn line(&self) -> Progress {
+        let bar = self.lines.as_ref().map(|lines| {
+            let bar = lines.add(ProgressBar::new_spinner());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} [{elapsed_precise}]") {
                 bar.set_style(style);
             }
@@ -72,9 +79,24 @@ impl Progress {
         Progress { bar, last: None }
     }
 
-    /// Shows how the Job is now.
-    pub fn show(&mut self, snapshot: &Snapshot) {
-        let text = snapshot.to_string();
+    /// Prints something else while the lines are out of the way.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.lines {
+            Some(lines) => lines.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+/// A line of progress.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    last: Option<String>,
+}
+
+impl Progress {
+    /// Shows how it is now; the same again is not shown.
+    pub fn show(&mut self, text: String) {
         if self.last.as_ref() == Some(&text) {
             return;
         }

@@ -1,77 +1,82 @@
 //! Jobs made of flags, for `vcctl job run` and `vsub`.
 
 use crate::api::Api;
+use crate::args::number;
 use crate::failure::Failure;
 use crate::output::Out;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
-use volcano_api::names::{kinds, labels};
+use volcano_api::names::{SCHEDULER, kinds, labels};
 use volcano_api::quantity::Quantity;
 
 /// What a container asks for when nothing is said.
-pub const RESOURCES: &str = "cpu=1000m,memory=100Mi";
+const RESOURCES: &str = "cpu=1000m,memory=100Mi";
 /// What Go says about an amount that is none.
 const GO_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 /// What is said without a name.
 pub const MISSING_NAME: &str = "job name cannot be left blank";
 
-/// A Job of one task with one container.
-#[derive(Debug)]
-pub struct Simple<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its namespace.
-    pub namespace: &'a str,
-    /// The image.
-    pub image: &'a str,
-    /// Pods that must be placed for any to start.
-    pub min: i32,
-    /// Pods.
-    pub replicas: i32,
-    /// What the container asks for.
-    pub requests: &'a Map<String, Value>,
-    /// What it may use.
-    pub limits: &'a Map<String, Value>,
-    /// The scheduler.
-    pub scheduler: &'a str,
-    /// What the container runs; what its image says when empty.
-    pub command: &'a [String],
+/// A Job of one task with one container; its name has another letter in each tool.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SimpleArgs {
+    /// Image of the container
+    #[arg(long, short = 'i', value_name = "IMAGE", default_value = "busybox")]
+    image: String,
+    /// Pods that must be placed for any of them to start
+    #[arg(long, short = 'm', value_name = "N", value_parser = number, default_value = "1")]
+    min: i32,
+    /// Pods
+    #[arg(long, short = 'r', value_name = "N", value_parser = number, default_value = "1")]
+    replicas: i32,
+    /// What each pod asks for
+    #[arg(long, short = 'R', value_name = "AMOUNTS", default_value = RESOURCES)]
+    requests: String,
+    /// What each pod may use
+    #[arg(long, short = 'L', value_name = "AMOUNTS", default_value = RESOURCES)]
+    limits: String,
+    /// The scheduler
+    #[arg(long, short = 'S', value_name = "NAME", default_value = SCHEDULER)]
+    scheduler: String,
 }
 
-impl Simple<'_> {
-    /// The Job.
-    pub fn object(&self) -> Value {
+impl SimpleArgs {
+    /// The Job. `command` is what the container runs; what its image says when empty.
+    ///
+    /// # Errors
+    /// When amounts are none.
+    pub fn job(&self, name: &str, namespace: &str, command: &[String]) -> Result<Value, Failure> {
         let mut container = json!({
-            "name": self.name,
+            "name": name,
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "resources": {},
         });
-        for (field, amounts) in [("limits", self.limits), ("requests", self.requests)] {
+        for (field, text) in [("requests", &self.requests), ("limits", &self.limits)] {
+            let amounts = resources(text)?;
             if !amounts.is_empty() {
                 container["resources"][field] = json!(amounts);
             }
         }
-        if !self.command.is_empty() {
-            container["command"] = json!(self.command);
+        if !command.is_empty() {
+            container["command"] = json!(command);
         }
-        json!({
+        Ok(json!({
             "apiVersion": kinds::JOB.api_version(),
             "kind": kinds::JOB.kind,
-            "metadata": {"name": self.name, "namespace": self.namespace},
+            "metadata": {"name": name, "namespace": namespace},
             "spec": {
                 "minAvailable": self.min,
                 "schedulerName": self.scheduler,
                 "tasks": [{
                     "replicas": self.replicas,
                     "template": {
-                        "metadata": {"name": self.name, "labels": {labels::CLI_JOB: self.name}},
+                        "metadata": {"name": name, "labels": {labels::CLI_JOB: name}},
                         "spec": {"restartPolicy": "Never", "containers": [container]},
                     },
                 }],
             },
-        })
+        }))
     }
 }
 
@@ -85,7 +90,7 @@ pub async fn submit(api: &Api, namespace: &str, job: &Value, out: &mut Out) -> R
 }
 
 /// Amounts of a list such as `cpu=1000m,memory=100Mi`.
-pub fn resources(text: &str) -> Result<Map<String, Value>, Failure> {
+fn resources(text: &str) -> Result<Map<String, Value>, Failure> {
     let mut amounts = Map::new();
     if text.is_empty() {
         return Ok(amounts);
@@ -127,20 +132,17 @@ mod tests {
 
     #[test]
     fn a_job_of_flags_has_one_task() {
-        let (requests, limits) = (resources("cpu=1").unwrap(), Map::new());
-        let job = Simple {
-            name: "j",
-            namespace: "ns",
-            image: "busybox",
+        let flags = SimpleArgs {
+            image: "busybox".to_owned(),
             min: 2,
             replicas: 3,
-            requests: &requests,
-            limits: &limits,
-            scheduler: "volcano",
-            command: &["sleep".to_owned(), "1".to_owned()],
+            requests: "cpu=1".to_owned(),
+            limits: String::new(),
+            scheduler: "volcano".to_owned(),
         };
+        let job = flags.job("j", "ns", &["sleep".to_owned(), "1".to_owned()]);
         assert_eq!(
-            job.object(),
+            job.unwrap(),
             json!({
                 "apiVersion": "batch.volcano.sh/v1alpha1",
                 "kind": "Job",

@@ -1,6 +1,6 @@
 //! The wait of `vcctl job run --wait`: follows the Job, its pods and its place in the queue until it is over.
 
-use super::progress::{Position, Progress, Snapshot};
+use super::progress::{Board, Position, Snapshot};
 use crate::api::{Api, Meta, Scope};
 use crate::commands::pod::status::PodItem;
 use crate::exit;
@@ -79,9 +79,11 @@ struct WaitingStatus {
 
 /// Waits for the end of a Job. The exit code that stands for it.
 pub async fn wait(api: &Api, job: &Value, timeout: Option<Duration>, out: &mut Out) -> Result<u8, Failure> {
-    let mut progress = Progress::new();
+    let mut progress = Board::new().line();
     let mut watched = Watched::new(job);
-    let followed = follow(api, &mut watched, &mut progress);
+    let followed = follow(api, &mut watched, |watched, _| {
+        progress.show(watched.snapshot().to_string());
+    });
     let outcome = match timeout {
         Some(limit) => tokio::time::timeout(limit, followed)
             .await
@@ -95,30 +97,37 @@ pub async fn wait(api: &Api, job: &Value, timeout: Option<Duration>, out: &mut O
 }
 
 /// How the wait ended.
-#[derive(Debug, PartialEq, Eq)]
-enum End {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has this phase, which is a last one.
     Phase(String),
+    /// It is gone.
     Deleted,
+    /// It is not over.
     TimedOut(Duration),
+    /// It waits, and nothing that goes on would change that.
+    Stuck,
 }
 
 impl End {
     /// The end that a phase is, if it is one.
-    fn of(phase: &str) -> Option<End> {
+    pub fn of(phase: &str) -> Option<End> {
         let is_end = matches!(phase, "Completed" | "Failed" | "Terminated" | "Aborted");
         is_end.then(|| End::Phase(phase.to_owned()))
     }
 
-    fn exit_code(&self) -> u8 {
+    /// The exit code that stands for it.
+    pub fn exit_code(&self) -> u8 {
         match self {
             End::Phase(phase) => match phase.as_str() {
-                "Completed" => exit::JOB_COMPLETED,
+                "Completed" | "Succeeded" => exit::JOB_COMPLETED,
                 "Terminated" => exit::JOB_TERMINATED,
                 "Aborted" => exit::JOB_ABORTED,
                 _ => exit::JOB_FAILED,
             },
             End::Deleted => exit::JOB_DELETED,
             End::TimedOut(_) => exit::TIMED_OUT,
+            End::Stuck => exit::WOULD_WAIT,
         }
     }
 
@@ -128,6 +137,7 @@ impl End {
         match self {
             End::Phase(phase) => writeln!(out, "job {name} {phase} after {took}")?,
             End::Deleted => writeln!(out, "job {name} was deleted after {took}")?,
+            End::Stuck => writeln!(out, "job {name} waits, and would not start")?,
             End::TimedOut(limit) => writeln!(
                 out,
                 "job {name} is {} after {} s; it goes on without being waited for",
@@ -153,7 +163,7 @@ impl End {
 }
 
 /// What is known of the Job.
-struct Watched {
+pub struct Watched {
     namespace: String,
     name: String,
     uid: String,
@@ -161,11 +171,14 @@ struct Watched {
     phase: String,
     queue: String,
     pods: BTreeMap<String, PodItem>,
+    /// Pods by their status, kept with every change: a Job may have thousands.
+    statuses: BTreeMap<String, usize>,
     position: Option<Position>,
 }
 
 impl Watched {
-    fn new(job: &Value) -> Self {
+    /// A Job as it is stored.
+    pub fn new(job: &Value) -> Self {
         let text = |field: &str| job["metadata"][field].as_str().unwrap_or_default().to_owned();
         Watched {
             namespace: text("namespace"),
@@ -175,39 +188,70 @@ impl Watched {
             phase: String::new(),
             queue: job["spec"]["queue"].as_str().unwrap_or_default().to_owned(),
             pods: BTreeMap::new(),
+            statuses: BTreeMap::new(),
             position: None,
         }
     }
 
-    fn snapshot(&self) -> Snapshot {
-        let mut pods = BTreeMap::new();
-        for pod in self.pods.values() {
-            *pods.entry(pod.status()).or_insert(0) += 1;
-        }
+    /// How it is, to be shown.
+    pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             name: self.name.clone(),
             phase: self.phase.clone(),
             queue: self.position.map(|position| (self.queue.clone(), position)),
-            pods,
+            pods: self.statuses.clone(),
         }
     }
 
-    fn waits(&self) -> bool {
+    fn set(&mut self, pod: PodItem) {
+        *self.statuses.entry(pod.status()).or_insert(0) += 1;
+        if let Some(old) = self.pods.insert(pod.metadata.name.clone(), pod) {
+            self.discount(&old.status());
+        }
+    }
+
+    fn remove(&mut self, pod: &str) {
+        if let Some(old) = self.pods.remove(pod) {
+            self.discount(&old.status());
+        }
+    }
+
+    fn discount(&mut self, status: &str) {
+        if let Some(count) = self.statuses.get_mut(status) {
+            *count -= 1;
+            if *count == 0 {
+                self.statuses.remove(status);
+            }
+        }
+    }
+
+    /// Whether it has not started.
+    pub fn waits(&self) -> bool {
         matches!(self.phase.as_str(), "" | "Pending")
     }
 }
 
-async fn follow(api: &Api, watched: &mut Watched, progress: &mut Progress) -> Result<End, Failure> {
+/// Which pods are those of a Job.
+pub fn pods_of(namespace: &str, job: &str) -> Scope {
+    Scope::new(kinds::POD, namespace).labelled(&format!("{}={job}", labels::JOB_NAME))
+}
+
+/// Follows a Job to its end. What changes is told, with the pod if it is one.
+pub async fn follow(
+    api: &Api,
+    watched: &mut Watched,
+    mut tell: impl FnMut(&Watched, Option<&PodItem>),
+) -> Result<End, Failure> {
     let field = format!("metadata.name={}", watched.name);
-    let label = format!("{}={}", labels::JOB_NAME, watched.name);
     let mut job = Live::<JobState>::new(
         api,
         Scope::new(kinds::JOB, &watched.namespace).with_fields(&field),
     );
-    let mut pods = Live::<PodItem>::new(api, Scope::new(kinds::POD, &watched.namespace).labelled(&label));
+    let mut pods = Live::<PodItem>::new(api, pods_of(&watched.namespace, &watched.name));
     let mut look = tokio::time::interval(LOOK_AGAIN);
     let (mut end, mut was_seen) = (None, false);
     loop {
+        let mut changed = None;
         tokio::select! {
             change = job.next() => match change {
                 Change::Applied(job) if job.metadata.uid == watched.uid => {
@@ -223,11 +267,10 @@ async fn follow(api: &Api, watched: &mut Watched, progress: &mut Progress) -> Re
             },
             change = pods.next() => match change {
                 Change::Applied(pod) => {
-                    watched.pods.insert(pod.metadata.name.clone(), pod);
+                    changed = Some(pod.metadata.name.clone());
+                    watched.set(pod);
                 }
-                Change::Gone(key) => {
-                    watched.pods.remove(&key.name);
-                }
+                Change::Gone(key) => watched.remove(&key.name),
                 Change::Listed | Change::Trouble(_) => {}
             },
             _ = look.tick() => {
@@ -237,7 +280,7 @@ async fn follow(api: &Api, watched: &mut Watched, progress: &mut Progress) -> Re
         if !watched.waits() {
             watched.position = None;
         }
-        progress.show(&watched.snapshot());
+        tell(watched, changed.and_then(|name| watched.pods.get(&name)));
         if let Some(end) = end.take() {
             return Ok(end);
         }

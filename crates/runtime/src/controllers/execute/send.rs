@@ -172,8 +172,15 @@ impl Sender {
                     .map_err(|error| CallError::Unreadable(error.to_string()))?;
                 Ok(Some(effect(kind, object)?))
             }
-            // What is gone needs no change; the watch tells.
-            Err(error) if error.is_not_found() => Ok(None),
+            // What is gone needs no change; the watch tells. Until it does, nothing is to be made of the pod's end: it would be
+            // taken for an eviction, again and again.
+            Err(error) if error.is_not_found() => Ok((kind == POD).then(|| {
+                Effect::Watched(Answer::PodGone {
+                    namespace: target.namespace.clone(),
+                    name: target.name.clone(),
+                    uid: target.uid.clone(),
+                })
+            })),
             Err(error) => Err(error.into()),
         }
     }

@@ -3,7 +3,7 @@
 use super::{Key, Place, Store, key};
 use crate::controllers::kinds::number;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use tokio::time::Instant;
 use volcano_api::batch::Job;
 use volcano_api::bus::Command;
 use volcano_api::core::{Pod, PodSpec};

@@ -17,6 +17,7 @@ mod jobs;
 mod tests;
 
 use super::kinds::{Change, Kind, Spot, number};
+use crate::clock::Clock;
 use crate::watch::{Feed, Listed};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,7 @@ enum Place {
 /// What is known of the cluster.
 pub struct Store {
     options: pod_group::Options,
+    clock: Clock,
     /// Jobs, by key.
     jobs: FxHashMap<String, JobEntry>,
     /// Jobs that wait for a claim, by the key of the claim.
@@ -84,9 +86,10 @@ pub struct Store {
 
 impl Store {
     /// Nothing is known yet, and these kinds are to be listed.
-    pub fn new(options: pod_group::Options, kinds: impl IntoIterator<Item = Kind>) -> Self {
+    pub fn new(options: pod_group::Options, kinds: impl IntoIterator<Item = Kind>, clock: Clock) -> Self {
         Store {
             options,
+            clock,
             jobs: FxHashMap::default(),
             claim_users: FxHashMap::default(),
             groups: FxHashMap::default(),
@@ -443,6 +446,15 @@ pub enum Answer {
         /// As the API server left it, if it is still there.
         left: Option<Box<Change>>,
     },
+    /// A pod that was to be changed is gone.
+    PodGone {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+    },
 }
 
 impl Store {
@@ -462,6 +474,7 @@ impl Store {
                 }
                 self.leave(kind, &key(&namespace, &name), &uid);
             }
+            Answer::PodGone { namespace, name, uid } => self.leave_pod(&key(&namespace, &name), &uid, true),
         }
     }
 
@@ -489,14 +502,12 @@ impl Store {
     /// An object that is still known under its UID is on its way out, whenever the watch tells that it is gone.
     fn leave(&mut self, kind: Kind, at: &str, uid: &str) {
         match kind {
-            Kind::Pod => self.leave_pod(at, uid),
+            Kind::Pod => self.leave_pod(at, uid, false),
             Kind::PodGroup => {
                 let group = self.groups.get_mut(at).filter(|group| group.metadata.uid == uid);
                 if let Some(group) = group {
                     let metadata = &mut group.metadata;
-                    metadata
-                        .deletion_timestamp
-                        .get_or_insert(crate::writes::send::wall());
+                    metadata.deletion_timestamp.get_or_insert(self.clock.now());
                     let group = group.clone();
                     self.changed.extend(self.keys_of_group(&group));
                 }
@@ -506,14 +517,17 @@ impl Store {
         }
     }
 
-    fn leave_pod(&mut self, at: &str, uid: &str) {
+    /// A pod is on its way out; a `marked` one has said all that it had to say.
+    fn leave_pod(&mut self, at: &str, uid: &str, marked: bool) {
         if let Some(Place::Job(job)) = self.places.get(at).cloned() {
             let entry = self.jobs.get_mut(&job);
             let pod = entry.and_then(|entry| entry.pods.get_mut(jobs::name_in(at)));
             if let Some(pod) = pod.filter(|pod| pod.metadata.uid == uid) {
-                pod.metadata
-                    .deletion_timestamp
-                    .get_or_insert(crate::writes::send::wall());
+                pod.metadata.deletion_timestamp.get_or_insert(self.clock.now());
+                if marked {
+                    let mark = annotations::CONTROLLER_OUT_OF_SYNC.to_owned();
+                    pod.metadata.annotations.insert(mark, "true".to_owned());
+                }
                 self.changed.insert(Key::Job(job));
             }
         }

@@ -10,7 +10,7 @@ fn store() -> Store {
         schedulers: vec!["volcano".to_owned()],
         inherit_owner_annotations: true,
     };
-    Store::new(options, [Kind::Job, Kind::Pod])
+    Store::new(options, [Kind::Job, Kind::Pod], crate::clock::Clock::default())
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> Box<T> {
@@ -343,4 +343,33 @@ fn whatever_the_order_nothing_is_made_twice() {
         }
         assert_eq!(!pods(&store).is_empty(), there, "seed {seed}");
     }
+}
+
+#[test]
+fn the_end_of_a_pod_that_cannot_be_marked_any_more_says_nothing() {
+    let mut store = store();
+    told(
+        &mut store,
+        vec![Change::Job(job(1)), Change::Pod(pod("p", "u", 2, "Failed"))],
+    );
+    changed(&mut store);
+    let gone = |uid: &str| Answer::PodGone {
+        namespace: "ns".to_owned(),
+        name: "p".to_owned(),
+        uid: uid.to_owned(),
+    };
+    store.answered(gone("another"));
+    assert_eq!(pods(&store), ["p Failed"]);
+    store.answered(gone("u"));
+    assert_eq!(pods(&store), ["-p Failed"]);
+    let annotations = &store
+        .job("ns/j")
+        .unwrap()
+        .pods()
+        .next()
+        .unwrap()
+        .metadata
+        .annotations;
+    assert_eq!(annotations["volcano.sh/controller-out-of-sync"], "true");
+    assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
 }

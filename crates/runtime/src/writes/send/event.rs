@@ -1,6 +1,6 @@
 //! Writes events.
 
-use super::{Sender, json, wall_at};
+use super::{Sender, json};
 use crate::client::Patch;
 use crate::writes::events::EventWrite;
 use crate::writes::work::Answer;
@@ -69,7 +69,7 @@ impl Sender {
         let answer = if write.exists {
             let body = json(&Again {
                 count: write.count,
-                last_timestamp: wall_at(write.last),
+                last_timestamp: self.client.clock().at(write.last),
             });
             let path = format!("{path}/{}", write.name);
             self.client.patch(&path, Patch::Merge, body).await
@@ -113,8 +113,8 @@ impl Sender {
             reason: &event.reason,
             message: &event.message,
             count: write.count,
-            first_timestamp: wall_at(write.first),
-            last_timestamp: wall_at(write.last),
+            first_timestamp: self.client.clock().at(write.first),
+            last_timestamp: self.client.clock().at(write.last),
             source: Source {
                 component: &self.component,
             },

@@ -2,7 +2,7 @@
 
 use super::change::{PODS_STATUS, Target};
 use super::status::{Condition, PodPatch};
-use super::{Sender, json, wall};
+use super::{Sender, json};
 use crate::client::Patch;
 use crate::writes::order::PodRef;
 use crate::writes::queue::evicted_because_of;
@@ -25,7 +25,7 @@ struct Preconditions<'a> {
 
 impl Sender {
     pub(super) async fn mark(&self, pod: &PodRef, reason: &str) -> Answer {
-        let now = Some(wall());
+        let now = Some(self.client.clock().now());
         let evicted = evicted_because_of(reason);
         let preempted = format!(
             "{}: preempting to accommodate a higher priority pod",

@@ -1,7 +1,7 @@
 //! Writes statuses of PodGroups, pods, queues and NodeShards, and removes gates of pods.
 
 use super::change::{GROUPS, PODS_SPEC, PODS_STATUS, QUEUES_STATUS, SHARDS_STATUS, Target};
-use super::{Sender, json, wall};
+use super::{Sender, json};
 use crate::client::Patch;
 use crate::writes::order::{GroupStatus, PodCondition, PodRef, QueueStatus, ShardStatus};
 use crate::writes::work::Answer;
@@ -103,7 +103,7 @@ impl Sender {
             reason,
             message,
             // The time of the last change of `status`: a new message does not change it.
-            last_transition_time: first.then(wall),
+            last_transition_time: first.then(|| self.client.clock().now()),
         }];
         let patch = PodPatch::new(&pod.uid, &conditions, nominated.as_deref());
         let target = Target::pod(&PODS_STATUS, pod);
@@ -136,7 +136,7 @@ impl Sender {
             "nodesInUse": status.in_use,
             "nodesToAdd": status.to_add,
             "nodesToRemove": status.to_remove,
-            "lastUpdateTime": wall(),
+            "lastUpdateTime": self.client.clock().now(),
         }}));
         let target = Target {
             what: &SHARDS_STATUS,

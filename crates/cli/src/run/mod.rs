@@ -1,0 +1,356 @@
+//! `volcano run`: manifests are created in a cluster, and their Jobs and pods followed to their end.
+//!
+//! ```text
+//! files ─> manifests ─> place ─> rehearse ─> create ─> follow ─┬─> progress   (standard error)
+//!                       (kinds)  (dry run)                     ├─> logs       (standard output)
+//!                                                              └─> summary, exit code
+//! ```
+//!
+//! It is the same for a cluster that somebody has and for one that lives only as long as the command: who calls decides.
+
+mod cluster;
+mod follow;
+mod manifests;
+mod record;
+mod summary;
+
+pub use manifests::{Manifest, Manifests};
+
+use crate::api::Api;
+use crate::commands::job::logs::{News, follow_pod, following, write_line};
+use crate::commands::job::progress::{Board, Progress};
+use crate::commands::job::wait::End;
+use crate::commands::pod::status::PodItem;
+use crate::failure::Failure;
+use crate::output::{Out, tell};
+use crate::planning::{self, SchedulerArgs};
+use follow::Update;
+use record::Record;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use volcano_plan::explain::State;
+use volcano_plan::{Explanation, JobKey, explain};
+use volcano_runtime::client::Client;
+
+/// How often lines of progress change at the most: a Job may have thousands of pods.
+const SHOW: Duration = Duration::from_millis(200);
+/// How long logs may take to come to their end after everything is over.
+const LAST_LINES: Duration = Duration::from_secs(5);
+
+/// How manifests are run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The namespace of objects that name none.
+    pub namespace: String,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// How long something may wait before it is said why.
+    pub patience: Duration,
+    /// Whether the cluster is there for this alone: namespaces are made as they are needed, and what waits while nothing
+    /// runs waits for ever.
+    pub is_own: bool,
+    /// Whether pods have logs.
+    pub has_logs: bool,
+    /// A file with the scheduler's configuration; empty for that of the installation.
+    pub scheduler_conf: OsString,
+}
+
+/// Waits until Jobs are taken that name no queue, in a system that has just started: its controllers open the queue.
+pub async fn wait_ready(client: Client) {
+    cluster::wait_ready(&Api::from(client)).await;
+}
+
+/// Why manifests were not run to their end.
+#[derive(Debug)]
+pub enum Stop {
+    /// The cluster would not take them: nothing was created.
+    Refused(Failure),
+    /// Something failed.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Stop::Failed(failure)
+    }
+}
+
+/// Creates everything and follows what runs. The exit code.
+///
+/// # Errors
+/// When the cluster does not take the manifests, or does not answer; and when `interrupted` comes first.
+pub async fn run(
+    client: Client,
+    manifests: Vec<Manifest>,
+    settings: &Settings,
+    interrupted: impl Future<Output = ()>,
+) -> Result<u8, Stop> {
+    let api = Api::from(client);
+    tokio::pin!(interrupted);
+    let records = tokio::select! {
+        records = submit(&api, manifests, settings) => records?,
+        () = &mut interrupted => return Err(Failure::Interrupted.into()),
+    };
+    let mut show = Show::new(&api, records, settings);
+    let outcome = tokio::select! {
+        outcome = show.follow() => outcome,
+        () = &mut interrupted => Err(Failure::Interrupted),
+    };
+    show.end();
+    match outcome {
+        Ok(()) => {
+            summary::print(&show.records, settings, &mut show.out)?;
+            Ok(summary::exit_code(&show.records))
+        }
+        Err(failure) => {
+            if !settings.is_own {
+                let left = show.records.iter().filter(|record| record.end.is_none());
+                left.for_each(|record| tell(&format!("{record} goes on without being waited for\n")));
+            }
+            Err(failure.into())
+        }
+    }
+}
+
+/// Creates everything. What runs of it.
+async fn submit(api: &Api, mut manifests: Vec<Manifest>, settings: &Settings) -> Result<Vec<Record>, Stop> {
+    if settings.is_own {
+        manifests.splice(0..0, namespaces(&manifests, settings));
+    }
+    let placed = cluster::place(api, manifests, &settings.namespace).await?;
+    cluster::rehearse(api, &placed).await?;
+    let mut records = Vec::new();
+    for one in &placed {
+        let stored = cluster::create(api, one).await?;
+        if one.manifest.is_job() || one.manifest.is_pod() {
+            records.push(Record::new(one.manifest.is_job(), stored));
+        }
+    }
+    Ok(records)
+}
+
+/// Namespaces that are named and that no manifest makes.
+fn namespaces(manifests: &[Manifest], settings: &Settings) -> Vec<Manifest> {
+    let made: BTreeSet<_> = manifests
+        .iter()
+        .filter(|manifest| manifest.kind() == "Namespace")
+        .map(Manifest::name)
+        .collect();
+    let named = manifests
+        .iter()
+        .map(|manifest| manifest.text("/metadata/namespace"));
+    let all: BTreeSet<_> = named.chain([settings.namespace.as_str()]).collect();
+    let missing = all
+        .into_iter()
+        .filter(|name| !name.is_empty() && !made.contains(name));
+    missing
+        .map(|name| Manifest {
+            origin: "--namespace".to_owned(),
+            object: json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}),
+        })
+        .collect()
+}
+
+/// What goes on, and what is shown of it.
+struct Show<'a> {
+    api: &'a Api,
+    settings: &'a Settings,
+    records: Vec<Record>,
+    lines: Vec<Progress>,
+    board: Board,
+    out: Out,
+    /// Whether lines of logs have the name of their pod.
+    has_prefix: bool,
+    /// Pods whose logs are followed.
+    followed: BTreeSet<String>,
+    /// Jobs and groups of which it was told why they wait.
+    explained: BTreeSet<(String, String)>,
+    open_logs: usize,
+    log_sender: mpsc::Sender<News>,
+    logs: mpsc::Receiver<News>,
+    tasks: JoinSet<()>,
+    began: Instant,
+}
+
+impl<'a> Show<'a> {
+    fn new(api: &'a Api, records: Vec<Record>, settings: &'a Settings) -> Self {
+        let board = Board::new();
+        let (log_sender, logs) = mpsc::channel(1000);
+        Show {
+            api,
+            settings,
+            lines: records.iter().map(|_| board.line()).collect(),
+            has_prefix: records.iter().map(|record| record.logged_pods).sum::<u64>() > 1,
+            records,
+            board,
+            out: Out::standard(),
+            followed: BTreeSet::new(),
+            explained: BTreeSet::new(),
+            open_logs: 0,
+            log_sender,
+            logs,
+            tasks: JoinSet::new(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Until everything is over.
+    async fn follow(&mut self) -> Result<(), Failure> {
+        let (sender, mut updates) = mpsc::channel(1000);
+        for (at, record) in self.records.iter().enumerate() {
+            self.tasks.spawn(follow::follow(
+                self.api.clone(),
+                at,
+                record.target(),
+                sender.clone(),
+            ));
+        }
+        let mut tick = tokio::time::interval(SHOW);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut over_since = None;
+        loop {
+            tokio::select! {
+                Some(update) = updates.recv() => self.take(update)?,
+                Some(news) = self.logs.recv() => self.print(news)?,
+                _ = tick.tick() => {
+                    self.show();
+                    self.look_at_time().await;
+                }
+            }
+            if self.records.iter().all(|record| record.end.is_some()) {
+                let since = *over_since.get_or_insert_with(Instant::now);
+                if self.open_logs == 0 || since.elapsed() > LAST_LINES {
+                    self.show();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, update: Update) -> Result<(), Failure> {
+        match update {
+            Update::State { at, text, waits } => self.records[at].set_state(text, waits),
+            Update::Pod { at, pod } => {
+                self.records[at].see(&pod);
+                self.follow_log(at, *pod);
+            }
+            Update::End { at, end } => self.records[at].end_with(end),
+            Update::Broken(failure) => return Err(failure),
+        }
+        Ok(())
+    }
+
+    /// Follows the log of a pod that has started, if it is one of those whose logs are shown.
+    fn follow_log(&mut self, at: usize, pod: PodItem) {
+        let is_shown = self.settings.has_logs && self.records[at].logs(&pod);
+        let has_started = !matches!(pod.status.phase.as_str(), "" | "Pending");
+        if is_shown && has_started && self.followed.insert(pod.metadata.uid.clone()) {
+            self.open_logs += 1;
+            let (api, news) = (self.api.clone(), self.log_sender.clone());
+            self.tasks.spawn(follow_pod(api, following(&pod), pod, news));
+        }
+    }
+
+    fn print(&mut self, news: News) -> Result<(), Failure> {
+        let News::Line { pod, line } = news else {
+            self.open_logs -= 1;
+            return Ok(());
+        };
+        let prefix = match self.has_prefix {
+            true => format!("[{pod}] "),
+            false => String::new(),
+        };
+        let (board, out) = (&self.board, &mut self.out);
+        board.aside(|| {
+            write_line(out, &prefix, &line)?;
+            Ok(out.flush()?)
+        })
+    }
+
+    fn show(&mut self) {
+        for (record, line) in self.records.iter_mut().zip(&mut self.lines) {
+            if std::mem::take(&mut record.is_news) {
+                line.show(record.text.clone());
+            }
+            if record.end.is_some() {
+                line.end();
+            }
+        }
+    }
+
+    /// What has taken too long.
+    async fn look_at_time(&mut self) {
+        if let Some(limit) = self
+            .settings
+            .timeout
+            .filter(|limit| self.began.elapsed() >= *limit)
+        {
+            self.end_all(&End::TimedOut(limit));
+            return;
+        }
+        let patience = self.settings.patience;
+        for at in 0..self.records.len() {
+            let record = &self.records[at];
+            // In a cluster of others it is said once; here it is also asked whether anything can still happen.
+            if record.is_late(patience) && (self.settings.is_own || record.looked_at.is_none()) {
+                self.look_at(at).await;
+            }
+        }
+        let mut left = self.records.iter().filter(|record| record.end.is_none());
+        if self.settings.is_own && left.all(|record| record.is_stuck && !record.has_live_pods()) {
+            self.end_all(&End::Stuck);
+        }
+    }
+
+    /// Finds out why something waits, and tells it. Pods of a group wait for the same reason, which is told once.
+    async fn look_at(&mut self, at: usize) {
+        let told = self.explanation(&self.records[at]).await;
+        let record = &mut self.records[at];
+        record.looked_at = Some(Instant::now());
+        let text = match told {
+            Ok(told) if told.state == State::Waiting => {
+                record.is_stuck = true;
+                told.to_string()
+            }
+            // It is about to start.
+            Ok(_) => {
+                record.is_stuck = false;
+                return;
+            }
+            Err(failure) => format!("{record} waits; why cannot be said: {failure}"),
+        };
+        if self
+            .explained
+            .insert((record.namespace.clone(), record.explained_as()))
+        {
+            self.board.aside(|| tell(&format!("\n{}\n\n", text.trim_end())));
+        }
+    }
+
+    /// Why something waits.
+    async fn explanation(&self, record: &Record) -> Result<Explanation, Failure> {
+        let conf = SchedulerArgs::of(self.settings.scheduler_conf.clone());
+        let (mut reader, conf) = planning::read(self.api, &conf).await?;
+        let name = record.explained_as();
+        planning::add_job(self.api, &record.namespace, &name, &mut reader).await?;
+        let cluster = planning::finish(reader, &conf)?;
+        Ok(explain(&cluster, &conf, &JobKey::new(&record.namespace, &name))?)
+    }
+
+    fn end_all(&mut self, end: &End) {
+        for record in self.records.iter_mut().filter(|record| record.end.is_none()) {
+            record.end_with(end.clone());
+        }
+    }
+
+    fn end(&mut self) {
+        self.tasks.abort_all();
+        self.lines.iter().for_each(Progress::end);
+    }
+}

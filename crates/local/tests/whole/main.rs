@@ -1,0 +1,13 @@
+//! Whole Jobs through the whole system, in virtual time: API server, admission, scheduler, controllers and nodes in one
+//! process. What is expected follows from the documentation of Jobs and queues (docs/jobs.md, docs/queues.md).
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod ends;
+mod field;
+mod orders;
+mod others;
+mod plugins;
+mod policies;
+mod queues;
+mod tasks;

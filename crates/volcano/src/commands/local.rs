@@ -1,0 +1,309 @@
+//! The whole system in this process, for `volcano up` and `volcano run`: which nodes it has, where it keeps its state, how it
+//! starts and ends.
+
+use crate::failure::Failure;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+use volcano_api::quantity::Quantity;
+use volcano_local::{Nodes, Options, SimulatedNodes, System};
+use volcano_node::{Agent, Isolation};
+use volcano_runtime::client::Client;
+use volcano_runtime::clock::Clock;
+use volcano_runtime::logging;
+
+/// Where the process that uses a data directory writes who it is.
+const LOCK: &str = "lock";
+
+/// Which nodes there are.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Nodes")]
+pub struct NodeArgs {
+    /// So many simulated nodes, instead of this machine: their pods take the time of the annotation
+    /// volcano.sh/simulated-duration, or of their sleep
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    nodes: Option<u32>,
+
+    /// CPUs of each node [default: of this machine what it has, of simulated ones 8]
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    cpu: Option<String>,
+
+    /// Memory of each node [default: of this machine what it has, of simulated ones 32Gi]
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    memory: Option<String>,
+
+    /// GPUs (nvidia.com/gpu) of each node
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpu: u32,
+}
+
+fn amount(text: &str) -> Result<String, String> {
+    match Quantity::parse(text) {
+        Ok(_) if text.starts_with('-') => Err("it is less than nothing".to_owned()),
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl NodeArgs {
+    /// Whether pods are processes of this machine.
+    pub fn are_real(&self) -> bool {
+        self.nodes.is_none()
+    }
+
+    fn simulated(&self) -> Nodes {
+        let Some(count) = self.nodes else {
+            return Nodes::None;
+        };
+        let usual = SimulatedNodes::default();
+        Nodes::Simulated(vec![SimulatedNodes {
+            count: count as usize,
+            cpu: self.cpu.clone().unwrap_or(usual.cpu),
+            memory: self.memory.clone().unwrap_or(usual.memory),
+            gpu: self.gpu,
+            ..SimulatedNodes::default()
+        }])
+    }
+
+    /// This machine as a node, if it is one.
+    fn machine(&self, directory: &Path) -> Option<volcano_node::Options> {
+        if !self.are_real() {
+            return None;
+        }
+        let mut options = volcano_node::Options::new(host_name(), directory);
+        let gpus = (self.gpu > 0).then(|| self.gpu.to_string());
+        let given = [
+            ("cpu", self.cpu.clone()),
+            ("memory", self.memory.clone()),
+            ("nvidia.com/gpu", gpus),
+        ];
+        let given = given
+            .into_iter()
+            .filter_map(|(name, amount)| Some((name.to_owned(), amount?)));
+        options.capacity.extend(given);
+        Some(options)
+    }
+}
+
+/// The name of this machine, as a name of a Node.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let letters = name
+        .trim()
+        .chars()
+        .map(|letter| match letter.to_ascii_lowercase() {
+            letter @ ('a'..='z' | '0'..='9' | '.' | '-') => letter,
+            _ => '-',
+        });
+    let name: String = letters.collect();
+    match name.trim_matches(['-', '.']) {
+        "" => "this-machine".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// How the scheduler decides, and what is logged.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SystemArgs {
+    /// The scheduler's configuration, instead of the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub scheduler_conf: Option<PathBuf>,
+
+    /// Log what the system does: 0 to 3 what happens, 4 also why, 5 also every step
+    #[arg(short = 'v', long = "v", value_name = "N")]
+    verbosity: Option<i32>,
+}
+
+/// The directory of a system, which nobody else uses while this is there.
+pub struct Home {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Held where everything stays for the next start.
+    lock: Option<File>,
+}
+
+impl Home {
+    /// A data directory, or a temporary one, which goes with this.
+    ///
+    /// # Errors
+    /// When somebody uses it, or when it cannot be written to.
+    pub fn of(data_dir: Option<&Path>) -> Result<Home, Failure> {
+        data_dir.map_or_else(Home::temporary, Home::take)
+    }
+
+    /// Whether it stays.
+    pub fn is_kept(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    fn temporary() -> Result<Home, Failure> {
+        let path = std::env::temp_dir().join(format!("volcano-{}", std::process::id()));
+        // For nobody else, and not one that somebody has put there.
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| {
+            Failure::new(format!("temporary directory {}: {error}", path.display()))
+                .hint("TMPDIR names a directory that can be written to")
+        })?;
+        Ok(Home { path, lock: None })
+    }
+
+    fn take(path: &Path) -> Result<Home, Failure> {
+        let told = |error: std::io::Error| {
+            Failure::new(format!("data directory {}: {error}", path.display()))
+                .hint("--data-dir names a directory that can be written to")
+        };
+        std::fs::create_dir_all(path).map_err(told)?;
+        let mut lock = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.join(LOCK))
+            .map_err(told)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut who = String::new();
+                let _ = lock.read_to_string(&mut who); // It is only for the message.
+                return Err(Failure::new(format!(
+                    "data directory {} is in use by process {}",
+                    path.display(),
+                    who.trim()
+                ))
+                .hint("stop that one, or name another directory with --data-dir"));
+            }
+            Err(TryLockError::Error(error)) => return Err(told(error)),
+        }
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .map_err(told)?;
+        Ok(Home {
+            path: std::path::absolute(path).map_err(told)?,
+            lock: Some(lock),
+        })
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if !self.is_kept() {
+            let _ = std::fs::remove_dir_all(&self.path); // There is nobody left to tell.
+        }
+    }
+}
+
+/// The system and its nodes, at work.
+pub struct Local {
+    /// The system.
+    pub system: System,
+    /// This machine, if it is a node.
+    machine: Option<Agent>,
+}
+
+impl Local {
+    /// Starts everything.
+    ///
+    /// # Errors
+    /// When something does not start; what has started is stopped.
+    pub async fn start(nodes: &NodeArgs, args: &SystemArgs, home: &Home) -> Result<Local, Failure> {
+        if let Some(verbosity) = args.verbosity {
+            logging::start(&logging::Settings {
+                verbosity,
+                skip_headers: false,
+            });
+        }
+        let scheduler_conf = match &args.scheduler_conf {
+            Some(path) => Some(super::files::open(path)?.text().to_owned()),
+            None => None,
+        };
+        let options = Options {
+            data_dir: home.is_kept().then(|| home.path.clone()),
+            scheduler_conf,
+            nodes: nodes.simulated(),
+            ..Options::default()
+        };
+        let system = System::start(options).await;
+        let system = system.map_err(|error| Failure::new(format!("the system does not start: {error}")))?;
+        let machine = match nodes.machine(&home.path.join("node")) {
+            None => None,
+            Some(options) => match Agent::start(system.client(), options).await {
+                Ok(agent) => Some(agent),
+                Err(error) => {
+                    system.stop().await;
+                    return Err(Failure::new(format!("this machine is no node: {error}"))
+                        .hint("--nodes N has simulated nodes instead"));
+                }
+            },
+        };
+        if let Some(machine) = &machine {
+            system.plane().set_logs(machine.logs());
+        }
+        let local = Local { system, machine };
+        volcano_cli::run::wait_ready(local.client()).await;
+        Ok(local)
+    }
+
+    /// A client of an administrator.
+    pub fn client(&self) -> Client {
+        Client::of(self.system.client(), "this process", Clock::default())
+    }
+
+    /// How far pods are set apart from this machine, if it is a node.
+    pub fn isolation(&self) -> Option<&str> {
+        self.machine.as_ref().map(Agent::isolation_message)
+    }
+
+    /// Whether pods are not set apart as far as they could be.
+    pub fn is_open(&self) -> bool {
+        let machine = self.machine.as_ref();
+        machine.is_some_and(|machine| machine.isolation() != Isolation::Root || machine.gateway().is_none())
+    }
+
+    /// What nodes there are, in words.
+    pub fn nodes(&self, args: &NodeArgs) -> String {
+        let Nodes::Simulated(groups) = args.simulated() else {
+            let how = self.isolation().unwrap_or_default();
+            return format!("{}, this machine: {how}", host_name());
+        };
+        let shown = groups.iter().map(|nodes| {
+            let gpus = match nodes.gpu {
+                0 => String::new(),
+                gpus => format!(", {gpus} GPUs"),
+            };
+            format!(
+                "{} simulated, each with {} CPUs, {}{gpus}",
+                nodes.count, nodes.cpu, nodes.memory
+            )
+        });
+        shown.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Ends everything, pods first.
+    pub async fn stop(self) {
+        if let Some(machine) = self.machine {
+            machine.stop().await;
+        }
+        self.system.stop().await;
+    }
+}
+
+/// Waits until somebody wants this process to end. The exit code that shells give to one that a signal ended.
+///
+/// # Errors
+/// When signals cannot be waited for.
+pub fn end_wanted() -> Result<impl Future<Output = u8>, Failure> {
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::new(format!("cannot wait for signals: {error}")));
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => 130,
+            _ = terminate.recv() => 143,
+            _ = hangup.recv() => 129,
+        }
+    })
+}

@@ -1,0 +1,15 @@
+//! `volcano up` and `volcano run`: the real binary, and the whole system in it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests stop at the first surprise, as tests do"
+)]
+
+mod help;
+mod kill;
+mod mpi;
+mod process;
+mod real;
+mod run;
+mod up;
