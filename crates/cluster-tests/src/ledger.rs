@@ -12,6 +12,8 @@ use volcano_api::names::annotations;
 pub struct Entry {
     /// Its name.
     pub name: String,
+    /// The version of it that was seen.
+    pub version: String,
     /// Its Job.
     pub job: String,
     /// Its task.
@@ -42,9 +44,9 @@ impl Ledger {
         self.made.len()
     }
 
-    /// Pods that are there, with their UIDs.
-    pub fn pods(&self) -> impl Iterator<Item = (&String, &Entry)> {
-        self.pods.iter()
+    /// Pods that are there.
+    pub fn pods(&self) -> impl Iterator<Item = &Entry> {
+        self.pods.values()
     }
 }
 
@@ -59,11 +61,12 @@ impl Notes for Ledger {
             metadata.name.clone().unwrap_or_default(),
             metadata.uid.clone().unwrap_or_default(),
         );
-        let version = annotation(annotations::JOB_VERSION);
+        let job_version = annotation(annotations::JOB_VERSION);
         let attempt = annotation(annotations::JOB_RETRY_COUNT);
         let status = pod.status.as_ref();
         let entry = Entry {
             name: name.clone(),
+            version: metadata.resource_version.clone().unwrap_or_default(),
             job: annotation(annotations::JOB_NAME),
             task: annotation(annotations::TASK_SPEC),
             attempt: attempt.parse().unwrap_or(0),
@@ -72,7 +75,7 @@ impl Notes for Ledger {
             is_leaving: metadata.deletion_timestamp.is_some(),
         };
         self.pods.insert(uid.clone(), entry);
-        let place = (name, version, attempt);
+        let place = (name, job_version, attempt);
         match self.made.insert(place.clone(), uid.clone()) {
             Some(other) if other != uid => {
                 self.wrong

@@ -169,7 +169,7 @@ async fn controllers_that_are_killed_twenty_times_end_every_job_as_they_should()
     assert_eq!(witness.seen().made(), all, "as many pods as without a crash");
     for name in &names {
         let seen = witness.seen();
-        let left = seen.pods().filter(|(_, pod)| pod.job == *name).count();
+        let left = seen.pods().filter(|pod| pod.job == *name).count();
         assert_eq!(left, script_of(&scripts, name).left, "pods of {name}");
     }
     let groups = objects::list(&stage.client, &stage.group_path("")).await.unwrap();
@@ -197,13 +197,9 @@ fn kill_points(random: &mut fastrand::Rng, all: usize) -> Vec<usize> {
 async fn play(stage: &Stage, witness: &Witness<Ledger>, scripts: &[Script]) {
     let mut ordered = std::collections::BTreeSet::new();
     loop {
-        let pods: Vec<(String, Entry)> = witness
-            .seen()
-            .pods()
-            .map(|(uid, pod)| (uid.clone(), pod.clone()))
-            .collect();
+        let pods: Vec<Entry> = witness.seen().pods().cloned().collect();
         let mut running: BTreeMap<&str, usize> = BTreeMap::new();
-        for (_, pod) in &pods {
+        for pod in &pods {
             *running.entry(&pod.job).or_default() += usize::from(pod.phase == "Running");
         }
         for (job, count) in &running {
@@ -212,33 +208,40 @@ async fn play(stage: &Stage, witness: &Witness<Ledger>, scripts: &[Script]) {
             }
         }
         futures::stream::iter(&pods)
-            .for_each_concurrent(16, |(_, pod)| attend(stage, scripts, pod))
+            .for_each_concurrent(16, |pod| attend(stage, scripts, pod))
             .await;
         tokio::time::sleep(KUBELET).await;
     }
 }
 
+/// What a kubelet does with a pod that it sees. As a kubelet means that pod and no other, a pod that has changed since, or
+/// another one of its name, is left alone: the next look is as good.
 async fn attend(stage: &Stage, scripts: &[Script], pod: &Entry) {
-    let path = stage.pod_path(&pod.name);
-    // A pod that is gone, or another one of its name: the next look is as good.
     if pod.is_leaving {
-        let _ = objects::delete_now(&stage.client, &path).await;
+        let path = stage.pod_path(&pod.name);
+        let _ = objects::delete_now_as_seen(&stage.client, &path, &pod.version).await;
     } else if pod.is_placed && pod.phase == "Pending" {
-        let _ = objects::set_pod_phase(&stage.client, &stage.namespace, &pod.name, "Running").await;
+        let ready = json!([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]);
+        report(stage, pod, json!({"phase": "Running", "conditions": ready})).await;
     } else if pod.phase == "Running" {
         let script = script_of(scripts, &pod.job);
         if let Some(code) = (script.ends)(&pod.task, pod.attempt) {
-            end(stage, pod, code).await;
+            report(stage, pod, ended_with(code)).await;
         }
     }
 }
 
-async fn end(stage: &Stage, pod: &Entry, code: i32) {
+fn ended_with(code: i32) -> Value {
     let phase = if code == 0 { "Succeeded" } else { "Failed" };
     let state = json!({"terminated": {"exitCode": code, "reason": "Ended"}});
-    let status = json!({"phase": phase, "containerStatuses": [
-        {"name": "main", "image": "none", "imageID": "", "ready": false, "restartCount": 0, "state": state}]});
-    let _ = objects::merge_patch_status(&stage.client, &stage.pod_path(&pod.name), &status).await;
+    json!({"phase": phase, "containerStatuses": [
+        {"name": "main", "image": "none", "imageID": "", "ready": false, "restartCount": 0, "state": state}]})
+}
+
+async fn report(stage: &Stage, pod: &Entry, status: Value) {
+    let path = format!("{}/status", stage.pod_path(&pod.name));
+    let patch = json!({"metadata": {"resourceVersion": pod.version}, "status": status});
+    let _ = objects::merge_patch(&stage.client, &path, &patch).await;
 }
 
 /// Waits until every Job has ended as its script says.
@@ -254,7 +257,7 @@ async fn ended(stage: &Stage, scripts: &[Script], names: &[String]) {
                 let phase = status["state"]["phase"].as_str().unwrap_or_default();
                 let retries = status["retryCount"].as_i64().unwrap_or(0);
                 let is_right = phase == script.phase && retries == script.retries;
-                (!is_right).then(|| format!("{name} is {phase} after {retries} retries"))
+                (!is_right).then(|| format!("{name} is after {retries} retries {}", status["state"]))
             })
             .collect();
         Ok(match wrong.is_empty() && jobs.len() == names.len() {

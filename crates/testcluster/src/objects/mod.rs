@@ -149,6 +149,20 @@ pub async fn delete_now(client: &Client, path: &str) -> anyhow::Result<()> {
     calls::delete_with(client, path, &json!({"gracePeriodSeconds": 0})).await
 }
 
+/// Removes an object at once if it has not changed since this version of it was seen; one that is gone is fine.
+///
+/// # Errors
+/// When it has changed, or another one has its name.
+pub async fn delete_now_as_seen(client: &Client, path: &str, version: &str) -> anyhow::Result<()> {
+    let seen = json!({"resourceVersion": version});
+    calls::delete_with(
+        client,
+        path,
+        &json!({"gracePeriodSeconds": 0, "preconditions": seen}),
+    )
+    .await
+}
+
 /// The pods of a namespace; of all namespaces if it is empty.
 ///
 /// # Errors
