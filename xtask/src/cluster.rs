@@ -11,6 +11,12 @@ use volcano_testcluster::nodes::Packages;
 /// What to do with the control plane.
 #[derive(clap::Subcommand)]
 pub enum ClusterCommand {
+    /// Build the programs, and with --nodes what real nodes need besides, without starting anything.
+    Build {
+        /// Also the programs and images of real nodes.
+        #[arg(long)]
+        nodes: bool,
+    },
     /// Build and start a control plane with the CRDs of this project; it runs until `down`.
     Up(UpArgs),
     /// Stop the control plane and remove its data.
@@ -41,13 +47,30 @@ pub struct UpArgs {
 /// # Errors
 /// When something cannot be built, started or stopped, or when it does not run but has to.
 pub fn run(command: &ClusterCommand) -> anyhow::Result<()> {
-    let background = Background::locate()?;
     match command {
-        ClusterCommand::Up(args) => up(&background, args),
-        ClusterCommand::Down => down(&background),
-        ClusterCommand::Kubeconfig => kubeconfig(&background),
-        ClusterCommand::Status => status(&background),
+        ClusterCommand::Build { nodes } => build(*nodes),
+        ClusterCommand::Up(args) => up(&Background::locate()?, args),
+        ClusterCommand::Down => down(&Background::locate()?),
+        ClusterCommand::Kubeconfig => kubeconfig(&Background::locate()?),
+        ClusterCommand::Status => status(&Background::locate()?),
     }
+}
+
+/// Builds what a control plane needs, and what real nodes need besides.
+///
+/// # Errors
+/// When something cannot be built.
+pub fn build(nodes: bool) -> anyhow::Result<()> {
+    let binaries = Binaries::locate()?;
+    binaries.ensure_all(&Program::CONTROL_PLANE)?;
+    binaries.ensure(Program::Kubectl)?;
+    if nodes {
+        binaries.ensure_all(&Program::NODES)?;
+        for image in [Image::Pause, Image::Busybox, Image::Debian] {
+            image.ensure()?;
+        }
+    }
+    Ok(())
 }
 
 fn up(background: &Background, args: &UpArgs) -> anyhow::Result<()> {

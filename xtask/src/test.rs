@@ -9,16 +9,17 @@
 //! root and packages besides. What cannot run is left out, and the run says so at its end; where that must not happen, as
 //! in CI, a variable makes it a failure.
 
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
-use volcano_testcluster::binaries::{self, Binaries, Program};
-use volcano_testcluster::images::Image;
+use volcano_testcluster::binaries;
 use volcano_testcluster::nodes::{self, Packages};
 
 use crate::process::{Cargo, workspace_root};
-use crate::purity;
+use crate::{cluster, purity};
 
 /// The package of the tests that need a control plane.
 const CLUSTER_TESTS: &str = "volcano-cluster-tests";
@@ -111,8 +112,10 @@ pub fn run(args: &TestArgs) -> anyhow::Result<()> {
         ("cluster", left_out("cluster", args.quick, go, required())?),
         ("node", left_out("node", args.quick, machine, required())?),
     ];
-    let steps = steps(args.quick, left_out[0].1.is_none(), left_out[1].1.is_none());
+    let (with_cluster, with_nodes) = (left_out[0].1.is_none(), left_out[1].1.is_none());
+    let steps = steps(args.quick, with_cluster, with_nodes);
     let began = Instant::now();
+    let _ahead = with_cluster.then(|| Ahead::start(with_nodes));
     let mut tally = Tally::default();
     for (at, step) in steps.iter().enumerate() {
         let title = format!("[{}/{}] {}", at + 1, steps.len(), step.name);
@@ -138,6 +141,43 @@ pub fn run(args: &TestArgs) -> anyhow::Result<()> {
     }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
+}
+
+/// Builds what the cluster tests need beside the first steps, in a process that makes way for them: compilers and tests
+/// leave a processor idle now and then. Whoever needs a program waits for it; what failed here fails there again, and is
+/// told then.
+struct Ahead(Option<Child>);
+
+impl Ahead {
+    fn start(nodes: bool) -> Self {
+        let program = std::env::current_exe();
+        let child = program.and_then(|program| {
+            let mut command = Command::new("nice");
+            command.arg(program).args(["cluster", "build"]);
+            command.args(nodes.then_some("--nodes"));
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            // A group of its own, with the compilers that it starts.
+            command.process_group(0).spawn()
+        });
+        Ahead(child.ok())
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // It has ended long ago, unless a step failed.
+            let group = format!("-{}", child.id());
+            let _ = Command::new("kill")
+                .args(["--", &group])
+                .stderr(Stdio::null())
+                .status();
+            let _ = child.wait();
+        }
+    }
 }
 
 /// Whether the cluster tests have to run.
@@ -252,17 +292,11 @@ fn perform(work: &Work, tally: &mut Tally) -> anyhow::Result<()> {
         Work::Purity => purity::run(&workspace_root()),
         Work::Cluster(cargo) => {
             // Here rather than in the first test that needs it, which would seem to hang for minutes.
-            Binaries::locate()?.ensure_all(&Program::CONTROL_PLANE)?;
+            cluster::build(false)?;
             cargo.run_watching(|line| tally.read(line))
         }
         Work::Nodes(cargo) => {
-            let binaries = Binaries::locate()?;
-            binaries.ensure_all(&Program::CONTROL_PLANE)?;
-            binaries.ensure_all(&Program::NODES)?;
-            binaries.ensure(Program::Kubectl)?;
-            for image in [Image::Pause, Image::Busybox, Image::Debian] {
-                image.ensure()?;
-            }
+            cluster::build(true)?;
             cargo.run_watching(|line| tally.read(line))
         }
     }

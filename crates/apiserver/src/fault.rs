@@ -161,6 +161,12 @@ impl Fault {
         Fault::new(400, "BadRequest", message)
     }
 
+    /// More bytes than are taken.
+    pub fn too_large(limit: usize) -> Fault {
+        let message = format!("Request entity too large: limit is {limit}");
+        Fault::new(413, "RequestEntityTooLarge", message)
+    }
+
     /// The verb is not for this path.
     pub fn method_not_allowed() -> Fault {
         let message = "the server does not allow this method on the requested resource";

@@ -30,6 +30,7 @@ mod chores;
 mod fault;
 mod http;
 mod kinds;
+mod limits;
 mod logs;
 mod patch;
 mod plane;

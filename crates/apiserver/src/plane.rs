@@ -2,6 +2,7 @@
 
 use crate::admission::WebhookHandler;
 use crate::chores;
+use crate::fault::Fault;
 use crate::http;
 use crate::logs::LogSource;
 use crate::resources::Nature;
@@ -75,7 +76,7 @@ impl Plane {
         }
         let definitions = plane.server.registry().of_nature(Nature::Definition).clone();
         for crd in options.crds {
-            plane.ensure(&definitions, crd).await?;
+            plane.ensure_definition(&definitions, crd).await?;
         }
         Ok(plane)
     }
@@ -95,11 +96,27 @@ impl Plane {
         match self.server.create(&call, object).await {
             Ok(_) => Ok(()),
             Err(fault) if fault.reason == "AlreadyExists" => Ok(()),
-            Err(fault) => Err(StartError::Refused {
-                what: format!("{} {name}", resource.kind),
-                problem: fault.message,
-            }),
+            Err(fault) => Err(refused(resource, &name, fault)),
         }
+    }
+
+    /// Creates a definition. One that a data file has from another version of the program gets this one's spec.
+    async fn ensure_definition(
+        &self,
+        resource: &Arc<crate::resources::Resource>,
+        crd: Value,
+    ) -> Result<(), StartError> {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let Some(known) = self.server.get(resource.table, &name) else {
+            return self.ensure(resource, crd).await;
+        };
+        let mut wanted = known.value();
+        wanted["spec"] = crd["spec"].clone();
+        let caller = administrator();
+        let call = Call::own(resource, "", &name, &caller);
+        // Nothing is written if nothing differs.
+        let updated = self.server.update(&call, wanted).await;
+        updated.map(drop).map_err(|fault| refused(resource, &name, fault))
     }
 
     /// A client of an administrator, without a socket.
@@ -156,6 +173,12 @@ impl Plane {
         *self.server.logs.write().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
+    /// Ends when the data file can no longer be written, with the reason: from then on no write is acknowledged, so
+    /// whoever runs a system on this plane should end it. Without a data file it never ends. It does not keep the plane.
+    pub fn failed(&self) -> impl Future<Output = String> + Send + use<> {
+        self.server.failed()
+    }
+
     /// The last revision.
     pub fn revision(&self) -> u64 {
         self.server.revision()
@@ -202,6 +225,13 @@ fn table(server: &Server, group: &str, plural: &str) -> Option<TableId> {
 impl Drop for Plane {
     fn drop(&mut self) {
         self.server.stopping.send_replace(true);
+    }
+}
+
+fn refused(resource: &crate::resources::Resource, name: &str, fault: Fault) -> StartError {
+    StartError::Refused {
+        what: format!("{} {name}", resource.kind),
+        problem: fault.message,
     }
 }
 

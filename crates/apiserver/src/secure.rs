@@ -33,6 +33,8 @@ use tracing::debug;
 const MOST_CONNECTIONS: usize = 1024;
 /// How long a client may take for a handshake, and for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Rest after a connection that could not be accepted.
+const AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// Bytes of randomness in the token.
 const TOKEN_BYTES: usize = 32;
 
@@ -76,7 +78,11 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, doorman: Arc<Doorm
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,
         };
-        let Ok((stream, _)) = accepted else { continue };
+        let Ok((stream, _)) = accepted else {
+            // Without a free file descriptor every try fails at once.
+            tokio::time::sleep(AFTER_FAILURE).await;
+            continue;
+        };
         // One too many is turned away at once rather than kept waiting.
         let Ok(seat) = seats.clone().try_acquire_owned() else {
             continue;
@@ -187,15 +193,19 @@ fn write_kubeconfig(path: &Path, address: SocketAddr, authority: &str, token: &s
          volcano\n    user: admin\nusers:\n- name: admin\n  user:\n    token: {token}\n"
     );
     let mut new = path.as_os_str().to_owned();
-    new.push(".new");
+    // A name that nobody can have taken: a file that is there already could be somebody else's.
+    new.push(format!(".{}", uuid::Uuid::new_v4().simple()));
     let new = Path::new(&new);
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // A file that is left from before could have other rights.
-    let _ = std::fs::remove_file(new);
     let mut file = options.open(new)?;
-    file.write_all(text.as_bytes())?;
-    std::fs::rename(new, path)
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| std::fs::rename(new, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(new);
+    }
+    written
 }

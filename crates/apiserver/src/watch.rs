@@ -136,9 +136,14 @@ impl Watcher {
             }
             self.waker.borrow_and_update();
             let seen = self.server.visible();
-            let piece = self.gather(seen);
+            let (piece, is_all) = self.gather(seen);
             if !piece.is_empty() {
                 return Some(piece);
+            }
+            if !is_all {
+                // Nothing of a whole batch was wanted; nobody wakes us for what comes after it.
+                tokio::task::yield_now().await;
+                continue;
             }
             let quiet = tokio::select! {
                 woken = self.waker.changed() => if woken.is_err() { return None } else { false },
@@ -157,8 +162,8 @@ impl Watcher {
         }
     }
 
-    /// The events that are new, as lines.
-    fn gather(&mut self, seen: u64) -> Bytes {
+    /// The events that are new, as lines; and whether these were all.
+    fn gather(&mut self, seen: u64) -> (Bytes, bool) {
         let mut piece = BytesMut::new();
         let events = match self.server.since(self.resource.table, self.position, BATCH) {
             Ok(events) => events,
@@ -168,19 +173,19 @@ impl Watcher {
                 piece.put_slice(line.to_string().as_bytes());
                 piece.put_u8(b'\n');
                 self.ended = true;
-                return piece.freeze();
+                return (piece.freeze(), true);
             }
         };
-        let whole = events.len() < BATCH;
+        let is_all = events.len() < BATCH;
         for event in events {
             self.event(&mut piece, &event);
             self.position = event.revision();
         }
-        if whole && piece.is_empty() {
+        if is_all && piece.is_empty() {
             // Nothing of it was wanted; a bookmark may say how far it went.
             self.position = self.position.max(seen);
         }
-        piece.freeze()
+        (piece.freeze(), is_all)
     }
 
     fn event(&mut self, piece: &mut BytesMut, event: &Event) {

@@ -19,6 +19,27 @@ async fn start(path: &Path) -> Plane {
     Plane::start(options).await.unwrap()
 }
 
+/// The thread that writes ends when the last request does; the file is free then.
+async fn restart(path: &Path, crds: Vec<Value>) -> Plane {
+    let mut tries = 0;
+    loop {
+        let options = Options {
+            data_file: Some(path.to_owned()),
+            crds: crds.clone(),
+            ..Options::default()
+        };
+        match Plane::start(options).await {
+            Ok(plane) => return plane,
+            Err(error) if tries < 100 => {
+                tries += 1;
+                assert!(error.to_string().contains("data file"), "{error}");
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 async fn ask(client: &kube::Client, method: Method, path: &str, body: &Value) -> Result<Value, kube::Error> {
     let body = if body.is_null() {
         Vec::new()
@@ -78,23 +99,7 @@ async fn what_was_written_is_there_after_a_restart_with_its_versions() {
     let before = plane.revision();
     drop((plane, client));
 
-    // The thread that writes ends when the last request does; the file is free then.
-    let mut tries = 0;
-    let plane = loop {
-        let options = Options {
-            data_file: Some(path.clone()),
-            ..Options::default()
-        };
-        match Plane::start(options).await {
-            Ok(plane) => break plane,
-            Err(error) if tries < 100 => {
-                tries += 1;
-                assert!(error.to_string().contains("data file"), "{error}");
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
-            Err(error) => panic!("{error}"),
-        }
-    };
+    let plane = restart(&path, Vec::new()).await;
     let client = plane.client();
     assert!(plane.revision() >= before);
     assert_eq!(
@@ -140,6 +145,44 @@ async fn what_was_written_is_there_after_a_restart_with_its_versions() {
         answer.contains("\"code\":410"),
         "what happened before the restart is not known: {answer}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_version_of_the_program_brings_its_own_definitions() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut crd = volcano_api::crd::all()
+        .into_iter()
+        .find(|crd| crd["metadata"]["name"] == "queues.scheduling.volcano.sh")
+        .unwrap();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/queues.scheduling.volcano.sh";
+    let plane = restart(&data, vec![crd.clone()]).await;
+    let first = ask(&plane.client(), Method::GET, path, &Value::Null)
+        .await
+        .unwrap();
+    drop(plane);
+    let plane = restart(&data, vec![crd.clone()]).await;
+    let same = ask(&plane.client(), Method::GET, path, &Value::Null)
+        .await
+        .unwrap();
+    assert_eq!(same, first, "what does not differ is not written");
+    drop(plane);
+
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    crd.pointer_mut(spec).unwrap()["flavour"] = json!({"type": "string"});
+    let plane = restart(&data, vec![crd]).await;
+    let client = plane.client();
+    let renewed = ask(&client, Method::GET, path, &Value::Null).await.unwrap();
+    assert_eq!(renewed["metadata"]["generation"], 2, "{}", renewed["metadata"]);
+    let queue = json!({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "q"}, "spec": {"flavour": "sweet"}});
+    let queue = ask(
+        &client,
+        Method::POST,
+        "/apis/scheduling.volcano.sh/v1beta1/queues",
+        &queue,
+    )
+    .await;
+    assert_eq!(queue.unwrap()["spec"]["flavour"], "sweet");
 }
 
 /// The process that is killed. It writes numbers until it is, and prints each one when it is acknowledged.

@@ -61,6 +61,19 @@ async fn only_the_holder_of_the_kubeconfig_gets_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_token_is_not_written_into_a_file_that_was_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kubeconfig");
+    let other = directory.path().join("kubeconfig.new");
+    std::fs::write(&other, "somebody else's").unwrap();
+    let plane = Plane::start(Options::default()).await.unwrap();
+    plane.serve(&path).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody else's");
+    let files = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(files, 2, "nothing else is left behind");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_too_large_is_refused() {
     let plane = Plane::start(Options::default()).await.unwrap();
     let map = json!({"metadata": {"name": "large"}, "data": {"a": "x".repeat(4 << 20)}});

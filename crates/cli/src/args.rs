@@ -12,9 +12,11 @@ use volcano_runtime::client;
 /// The namespace when none is given. That of the kubeconfig's context does not count, as in Volcano's tools.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
+/// Where help has the flags of the connection. It is said of each: a heading of all would go on to what comes after them.
+const CLUSTER: &str = "Cluster";
+
 /// Which API server, and as whom.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Cluster")]
 pub struct ConnectArgs {
     /// Address of the API server, instead of the kubeconfig's
     #[arg(
@@ -22,7 +24,8 @@ pub struct ConnectArgs {
         short = 's',
         value_name = "URL",
         default_value = "",
-        hide_default_value = true
+        hide_default_value = true,
+        help_heading = CLUSTER
     )]
     pub master: String,
 
@@ -32,12 +35,19 @@ pub struct ConnectArgs {
         short = 'k',
         value_name = "FILE",
         default_value = "",
-        hide_default_value = true
+        hide_default_value = true,
+        help_heading = CLUSTER
     )]
     pub kubeconfig: OsString,
 
     /// Context of the kubeconfig, instead of its current one
-    #[arg(long, value_name = "CONTEXT", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "CONTEXT",
+        default_value = "",
+        hide_default_value = true,
+        help_heading = CLUSTER
+    )]
     pub context: String,
 }
 
@@ -97,7 +107,9 @@ pub struct ListingArgs {
     pub label_selector: String,
 
     /// After the list print what changes, until interrupted
-    #[arg(long, short = 'w')]
+    #[arg(long, short = 'w', value_name = BOOL, value_parser = boolean, action = Set, default_value = "false",
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_default_value = true,
+        hide_possible_values = true)]
     pub watch: bool,
 
     #[command(flatten)]

@@ -23,6 +23,8 @@ mod commands;
 mod completion;
 pub mod exit;
 mod failure;
+#[cfg(test)]
+mod fake;
 pub mod go_flags;
 mod live;
 mod output;

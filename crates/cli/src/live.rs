@@ -10,8 +10,10 @@ use crate::api::{Api, Meta, Pages, Scope};
 use crate::failure::Failure;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::time::Instant;
 use volcano_api::protobuf::Tables;
 use volcano_runtime::client::{CallError, Frames};
 use volcano_runtime::watch::event::{self, Change as Happened};
@@ -66,11 +68,20 @@ pub enum Change<T> {
     /// It is there, new or changed.
     Applied(T),
     /// It is gone.
-    Gone(Key),
-    /// All that there is has been told.
+    Gone(Gone<T>),
+    /// All that there is has been told, or what could not be read can be read again.
     Listed,
     /// It cannot be read for now; it is tried again.
     Trouble(Failure),
+}
+
+/// What is gone.
+#[derive(Debug)]
+pub struct Gone<T> {
+    /// Which object it was.
+    pub key: Key,
+    /// How it was last; not known of one that went while nobody watched.
+    pub last: Option<T>,
 }
 
 /// The objects of a scope, followed.
@@ -86,12 +97,16 @@ pub struct Live<T> {
     waiting: std::collections::VecDeque<Change<T>>,
     version: String,
     failures: usize,
+    /// Nothing is asked for until then. Kept here, as is the time by which a watch has to say something: whoever waits for
+    /// news may drop the call for them at any moment and call again.
+    pause: Option<Instant>,
+    silence: Duration,
 }
 
 enum State<T> {
     Listing(Box<Pages<T>>),
     Resuming,
-    Watching(Box<Frames>),
+    Watching(Box<Frames>, Instant),
 }
 
 impl<T: Item> Live<T> {
@@ -107,6 +122,8 @@ impl<T: Item> Live<T> {
             waiting: std::collections::VecDeque::new(),
             version: String::new(),
             failures: 0,
+            pause: None,
+            silence: SILENCE,
         }
     }
 
@@ -116,8 +133,12 @@ impl<T: Item> Live<T> {
             if let Some(change) = self.waiting.pop_front() {
                 return change;
             }
+            if let Some(until) = self.pause {
+                tokio::time::sleep_until(until).await;
+                self.pause = None;
+            }
             if let Err(error) = self.step().await {
-                return self.trouble(&error).await;
+                return self.trouble(&error);
             }
         }
     }
@@ -140,12 +161,17 @@ impl<T: Item> Live<T> {
                     "watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
                     self.version
                 ));
-                self.state = State::Watching(Box::new(self.api.watch(&path, T::TABLES).await?));
+                let frames = Box::new(self.api.watch(&path, T::TABLES).await?);
+                self.state = State::Watching(frames, Instant::now() + self.silence);
+                if self.failures > 0 {
+                    self.waiting.push_back(Change::Listed);
+                }
             }
-            State::Watching(frames) => {
-                let frame = tokio::time::timeout(SILENCE, frames.next())
+            State::Watching(frames, until) => {
+                let frame = tokio::time::timeout_at(*until, frames.next())
                     .await
                     .map_err(|_| CallError::NoAnswer("the watch has gone silent".to_owned()))??;
+                *until = Instant::now() + self.silence;
                 let Some(frame) = frame else {
                     self.state = State::Resuming;
                     return Ok(());
@@ -178,21 +204,22 @@ impl<T: Item> Live<T> {
             .cloned()
             .collect();
         for name in gone {
-            self.forget(name);
+            self.forget(name, None);
         }
         self.waiting.push_back(Change::Listed);
         self.state = State::Resuming;
         self.failures = 0;
     }
 
-    fn forget(&mut self, name: (String, String)) {
+    fn forget(&mut self, name: (String, String), last: Option<T>) {
         if let Some(version) = self.known.remove(&name) {
             let (namespace, name) = name;
-            self.waiting.push_back(Change::Gone(Key {
+            let key = Key {
                 namespace,
                 name,
                 version,
-            }));
+            };
+            self.waiting.push_back(Change::Gone(Gone { key, last }));
         }
     }
 
@@ -209,9 +236,10 @@ impl<T: Item> Live<T> {
                 self.seen.clear();
             }
             Happened::Deleted => {
-                let only: event::Only = object.object()?;
-                self.version = only.metadata.resource_version;
-                self.forget((only.metadata.namespace, only.metadata.name));
+                let item: T = object.object()?;
+                let key = item.key();
+                self.version = key.version;
+                self.forget((key.namespace, key.name), Some(item));
             }
             Happened::Bookmark => {
                 let only: event::Only = object.object()?;
@@ -223,13 +251,13 @@ impl<T: Item> Live<T> {
         Ok(())
     }
 
-    /// Waits a little, and goes on where that is possible.
-    async fn trouble(&mut self, error: &CallError) -> Change<T> {
+    /// Goes on where that is possible, after a little while.
+    fn trouble(&mut self, error: &CallError) -> Change<T> {
         let may_not_watch = error.is_forbidden() && matches!(self.state, State::Resuming);
         if may_not_watch {
             // Many users may list and not watch: looking again does, only later.
             self.state = self.listing();
-            tokio::time::sleep(LOOK_AGAIN).await;
+            self.pause = Some(Instant::now() + LOOK_AGAIN);
             return Change::Listed;
         }
         self.state = match &self.state {
@@ -237,7 +265,7 @@ impl<T: Item> Live<T> {
             _ if error.is_gone() => self.listing(),
             _ => State::Resuming,
         };
-        tokio::time::sleep(WAIT[self.failures.min(WAIT.len() - 1)]).await;
+        self.pause = Some(Instant::now() + WAIT[self.failures.min(WAIT.len() - 1)]);
         self.failures += 1;
         Change::Trouble(self.api.failure(error))
     }
@@ -253,6 +281,17 @@ impl<T: Item> Live<T> {
 #[serde(transparent)]
 pub struct Whole(pub serde_json::Value);
 
+impl From<Key> for Whole {
+    /// One of which nothing else is known.
+    fn from(key: Key) -> Self {
+        let mut metadata = json!({"name": key.name, "resourceVersion": key.version});
+        if !key.namespace.is_empty() {
+            metadata["namespace"] = json!(key.namespace);
+        }
+        Whole(json!({"metadata": metadata}))
+    }
+}
+
 impl Item for Whole {
     fn key(&self) -> Key {
         let text = |field: &str| self.0["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -261,5 +300,39 @@ impl Item for Whole {
             name: text("name"),
             version: text("resourceVersion"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Answer, Fake};
+    use volcano_api::names::kinds;
+
+    #[tokio::test]
+    async fn a_watch_that_has_gone_silent_is_noticed_by_those_who_do_other_things_meanwhile() {
+        let fake = Fake::serve(|path| match path.contains("watch=true") {
+            true => Answer::stream(&[]),
+            false => Answer::list(&[]),
+        })
+        .await;
+        let mut live = Live::<Whole>::new(&fake.api().await, Scope::new(kinds::JOB, "ns"));
+        live.silence = Duration::from_millis(200);
+        let mut other = tokio::time::interval(Duration::from_millis(50));
+        let mut silent = 0;
+        for _ in 0..200 {
+            tokio::select! {
+                change = live.next() => if let Change::Trouble(failure) = change {
+                    assert!(failure.to_string().contains("gone silent"), "{failure}");
+                    silent += 1;
+                },
+                _ = other.tick() => {}
+            }
+            // The wait after a failure is longer than what the others do, and passes all the same.
+            if silent == 3 {
+                return;
+            }
+        }
+        panic!("told {silent} times");
     }
 }

@@ -46,7 +46,10 @@ pub fn parse(mut root: Command, arguments: Vec<OsString>) -> Parsed {
             Parsed::Help(error.render().to_string())
         }
         Err(error) => match at(&mut root, &path) {
-            Some(command) => Parsed::Wrong(wrong(command, &problem(&error))),
+            Some(command) => {
+                let problem = problem(command, &error);
+                Parsed::Wrong(wrong(command, &problem))
+            }
             None => Parsed::Wrong(error.render().to_string()),
         },
     }
@@ -128,7 +131,7 @@ fn wrong(command: &mut Command, problem: &str) -> String {
 }
 
 /// A mistake, in the words of Go's flags.
-fn problem(error: &clap::Error) -> String {
+fn problem(command: &Command, error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -148,8 +151,12 @@ fn problem(error: &clap::Error) -> String {
             let name = flag.split([' ', '=']).next().unwrap_or_default();
             let cause = std::error::Error::source(error).map(ToString::to_string);
             let cause = cause.or_else(|| valid_values(error)).unwrap_or_default();
-            format!("invalid argument {value:?} for {name:?} flag: {cause}")
+            match name.starts_with('-') {
+                true => format!("invalid argument {value:?} for {name:?} flag: {cause}"),
+                false => format!("invalid argument {value:?} for {name}: {cause}"),
+            }
         }
+        (ErrorKind::MissingRequiredArgument, _) => missing(command, error),
         _ => {
             let text = error.render().to_string();
             let line = text.lines().next().unwrap_or_default();
@@ -160,9 +167,32 @@ fn problem(error: &clap::Error) -> String {
 
 fn valid_values(error: &clap::Error) -> Option<String> {
     match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(values)) => Some(format!("must be one of {}", values.join(", "))),
+        Some(ContextValue::Strings(values)) => Some(one_of(values)),
         _ => None,
     }
+}
+
+fn one_of(values: &[String]) -> String {
+    format!("must be one of {}", values.join(", "))
+}
+
+/// What has to be given and is not, each with what it can be.
+fn missing(command: &Command, error: &clap::Error) -> String {
+    let Some(ContextValue::Strings(names)) = error.get(ContextKind::InvalidArg) else {
+        return "an argument is missing".to_owned();
+    };
+    let parts = names.iter().map(|name| {
+        let known = command
+            .get_arguments()
+            .find(|argument| argument.to_string() == *name);
+        let values = known.map(clap::Arg::get_possible_values).unwrap_or_default();
+        let values: Vec<_> = values.iter().map(|value| value.get_name().to_owned()).collect();
+        match values.is_empty() {
+            true => format!("missing argument {name}"),
+            false => format!("missing argument {name}: {}", one_of(&values)),
+        }
+    });
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn unknown(flag: &str) -> String {
@@ -202,7 +232,19 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_in_the_words_of_go() {
-        let cases: [(&[&str], &str); 8] = [
+        let cases: [(&[&str], &str); 11] = [
+            (
+                &["completion"],
+                "Error: missing argument <SHELL>: must be one of bash, zsh, fish",
+            ),
+            (
+                &["completion", "csh"],
+                "Error: invalid argument \"csh\" for <SHELL>: must be one of bash, zsh, fish",
+            ),
+            (
+                &["job", "list", "--watch=maybe"],
+                "Error: invalid argument \"maybe\" for \"--watch\" flag: not a truth value such as true or false",
+            ),
             (&["jop"], "Error: unknown command \"jop\" for \"vcctl\""),
             (&["--what"], "Error: unknown flag: --what"),
             (
@@ -227,6 +269,45 @@ mod tests {
         for (words, expected) in cases {
             assert_eq!(wrong(Tool::Vcctl, words), expected, "{words:?}");
         }
+    }
+
+    #[test]
+    fn switches_take_a_value_after_the_sign_alone() {
+        let cases: [(&[&str], &str, bool); 10] = [
+            (&["job", "list", "--watch"], "watch", true),
+            (&["job", "list", "-w"], "watch", true),
+            (&["job", "list", "-Aw"], "watch", true),
+            (&["job", "list", "-wA"], "all_namespaces", true),
+            (&["job", "list", "--watch=true"], "watch", true),
+            (&["job", "list", "-w=false"], "watch", false),
+            (&["job", "list"], "watch", false),
+            (&["job", "run", "--wait=true"], "wait", true),
+            (&["job", "logs", "j", "--follow=true"], "follow", true),
+            (&["job", "logs", "-f", "j", "--timestamps=1"], "timestamps", true),
+        ];
+        for (words, id, expected) in cases {
+            let Parsed::Run { matches, .. } = parsed(Tool::Vcctl, words) else {
+                panic!("{words:?} is a command");
+            };
+            let (_, group) = matches.subcommand().unwrap();
+            let (_, leaf) = group.subcommand().unwrap();
+            assert_eq!(leaf.get_one::<bool>(id), Some(&expected), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn the_version_takes_the_flags_of_every_command() {
+        let words = [
+            "version",
+            "-s",
+            "http://x",
+            "-k",
+            "/k",
+            "--master=y",
+            "--kubeconfig",
+            "z",
+        ];
+        assert!(matches!(parsed(Tool::Vcctl, &words), Parsed::Run { .. }));
     }
 
     #[test]

@@ -65,6 +65,12 @@ fn scripts() -> Vec<Script> {
     };
     vec![
         script("plain", json!({"tasks": two_tasks}), |_, _| Some(0)),
+        // Nobody evicts anything: what a new leader does not see yet is not lost.
+        script(
+            "stays",
+            json!({"tasks": two_tasks, "policies": [{"event": "PodEvicted", "action": "RestartJob"}]}),
+            |_, _| Some(0),
+        ),
         Script {
             retries: 1,
             pods: 6,

@@ -14,7 +14,7 @@ use crate::plugin::{Allotment, Domain, EvictionKind, NormScore, POINTS, Plugin, 
 use crate::plugins;
 use crate::plugins::predicates::volumes::binding::{ClaimKey, Source};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The configured plugins.
 pub struct Plugins {
@@ -241,20 +241,27 @@ impl Plugins {
 
     /// Victims: what plugins protect (conformance and the like) is no candidate for anybody. Inside a tier each plugin
     /// is asked about what those before it left, so that a victim that one refuses does not count as gone for the
-    /// next; a tier that is left with none hands on to the next tier.
+    /// next; a tier that is left with none hands on to the next tier. What plugins limit is for the caller to ask.
     fn victims(
         &self,
         point: Point,
         candidates: &[TaskId],
         ask: impl Fn(&dyn Plugin, &[TaskId]) -> Option<Vec<TaskId>>,
     ) -> Vec<TaskId> {
-        let candidates = self.narrowed(point, plugins::PROTECTING, candidates.to_vec(), &ask);
+        let mut candidates = self.narrowed(point, plugins::PROTECTING, candidates.to_vec(), &ask);
+        for plugin in self.walk(point).filter(|p| is_limiting(*p)) {
+            candidates.retain(|&task| ask(plugin, &[task]).is_none_or(|answer| !answer.is_empty()));
+        }
         for tier in self.tiers(point) {
             let mut chosen: Option<Vec<TaskId>> = None;
             for plugin in tier {
-                let Some(answer) = ask(plugin, chosen.as_deref().unwrap_or(&candidates)) else {
-                    continue;
+                let left = chosen.as_deref().unwrap_or(&candidates);
+                let answer = if is_limiting(plugin) {
+                    Some(left.to_vec())
+                } else {
+                    ask(plugin, left)
                 };
+                let Some(answer) = answer else { continue };
                 let empty = answer.is_empty();
                 chosen = Some(answer);
                 if empty {
@@ -286,9 +293,9 @@ impl Plugins {
 
     /// The candidates that may be evicted for a task of the same queue.
     pub fn preemptable(&self, m: &Model, preemptor: TaskId, candidates: &[TaskId]) -> Vec<TaskId> {
-        self.victims(Point::Preemptable, candidates, |p, c| {
-            p.preemptable(m, preemptor, c)
-        })
+        let ask = |p: &dyn Plugin, c: &[TaskId]| p.preemptable(m, preemptor, c);
+        let chosen = self.victims(Point::Preemptable, candidates, ask);
+        self.narrowed(Point::Preemptable, plugins::LIMITING, chosen, &ask)
     }
 
     /// The candidates that may be evicted for a task of another queue. The plugins that divide the cluster between
@@ -297,7 +304,8 @@ impl Plugins {
     pub fn reclaimable(&self, m: &Model, reclaimer: TaskId, candidates: &[TaskId]) -> Vec<TaskId> {
         let ask = |p: &dyn Plugin, c: &[TaskId]| p.reclaimable(m, reclaimer, c);
         let chosen = self.victims(Point::Reclaimable, candidates, ask);
-        self.narrowed(Point::Reclaimable, plugins::DIVIDING, chosen, &ask)
+        let chosen = self.narrowed(Point::Reclaimable, plugins::DIVIDING, chosen, &ask);
+        self.narrowed(Point::Reclaimable, plugins::LIMITING, chosen, &ask)
     }
 
     /// The candidates that a whole-gang eviction may take.
@@ -308,19 +316,25 @@ impl Plugins {
         evictor: JobId,
         candidates: &[TaskId],
     ) -> Vec<TaskId> {
-        self.victims(Point::UnifiedEvictable, candidates, |p, c| {
-            p.unified_evictable(m, kind, evictor, c)
-        })
+        let ask = |p: &dyn Plugin, c: &[TaskId]| p.unified_evictable(m, kind, evictor, c);
+        let chosen = self.victims(Point::UnifiedEvictable, candidates, ask);
+        self.narrowed(Point::UnifiedEvictable, plugins::LIMITING, chosen, &ask)
     }
 
-    /// Running tasks to evict for their own sake: the union inside a tier; the first tier that has any decides.
+    /// Running tasks to evict for their own sake, in the order given: the union inside a tier; the first tier that has
+    /// any decides. Plugins that limit evictions propose nobody: they are asked about what the others proposed.
     pub fn victim_tasks(&self, m: &Model, running: &[TaskId]) -> Vec<TaskId> {
         for tier in self.tiers(Point::VictimTasks) {
-            let mut union: Vec<TaskId> = tier.flat_map(|p| p.victim_tasks(m, running)).collect();
-            union.sort_unstable();
-            union.dedup();
+            let proposing = tier.filter(|p| !is_limiting(*p));
+            let union: BTreeSet<TaskId> = proposing.flat_map(|p| p.victim_tasks(m, running)).collect();
             if !union.is_empty() {
-                return union;
+                let proposed = running
+                    .iter()
+                    .copied()
+                    .filter(|task| union.contains(task))
+                    .collect();
+                let ask = |p: &dyn Plugin, c: &[TaskId]| Some(p.victim_tasks(m, c));
+                return self.narrowed(Point::VictimTasks, plugins::LIMITING, proposed, &ask);
             }
         }
         Vec::new()
@@ -494,6 +508,11 @@ impl Plugins {
     }
 }
 
+/// The plugin limits how many are evicted.
+fn is_limiting(plugin: &dyn Plugin) -> bool {
+    plugins::LIMITING.contains(&plugin.name())
+}
+
 /// The switch of an extension point; some have none.
 fn enabled(point: Point, switches: &Switches) -> bool {
     match point {
@@ -519,5 +538,55 @@ fn enabled(point: Point, switches: &Switches) -> bool {
         Point::HyperNodeOrder => switches.hyper_node_order,
         Point::HyperNodeGradient => switches.hyper_node_gradient,
         Point::VictimQueueOrder | Point::UnifiedEvictable | Point::JobValid | Point::Events => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Tier;
+    use crate::plugins::fixture::{Fixture, conf};
+    use serde_json::json;
+
+    /// Wants everybody gone.
+    struct Sweeping;
+
+    impl Plugin for Sweeping {
+        fn name(&self) -> &'static str {
+            "sweeping"
+        }
+
+        fn points(&self) -> &'static [Point] {
+            &[Point::VictimTasks]
+        }
+
+        fn victim_tasks(&self, _m: &Model, running: &[TaskId]) -> Vec<TaskId> {
+            running.iter().rev().copied().collect()
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_limits_evictions_proposes_nobody_and_is_asked_whoever_does() {
+        let mut f = Fixture::new();
+        f.node("n", json!({"cpu": "8", "pods": "10"}));
+        f.group("j", json!({"spec": {"minMember": 1}}));
+        let running = ["p0", "p1", "p2"].map(|name| f.running(name, "j", "n", json!({"cpu": "1"})));
+        let budget = json!({"metadata": {"name": "b", "namespace": "ns"}, "spec": {"selector": {}},
+            "status": {"disruptionsAllowed": 2}});
+        let budget = serde_json::from_value(budget).expect("a good budget");
+        f.m.apply(Delta::DisruptionBudget(budget));
+        let tier = Tier {
+            plugins: vec![conf("pdb", json!({}))],
+        };
+        let (mut plugins, missing) = Plugins::build(&SchedulerConf {
+            tiers: vec![tier],
+            ..SchedulerConf::default()
+        });
+        assert_eq!(missing, []);
+        assert_eq!(plugins.victim_tasks(&f.m, &running), [], "nobody proposes");
+        // In a later tier than the limit.
+        plugins.tiers.iter_mut().for_each(|lists| lists.push(Vec::new()));
+        plugins.add(Box::new(Sweeping), &conf("sweeping", json!({})));
+        assert_eq!(plugins.victim_tasks(&f.m, &running), running[..2]);
     }
 }

@@ -303,7 +303,8 @@ pub trait Plugin: Send {
     /// The job has been admitted.
     fn job_enqueued(&mut self, m: &Model, job: JobId) {}
 
-    /// Running tasks that should be evicted for their own sake.
+    /// Running tasks that should be evicted for their own sake. A plugin that limits evictions
+    /// ([`LIMITING`](crate::plugins::LIMITING)) is asked which of those that others proposed may go.
     fn victim_tasks(&self, m: &Model, running: &[TaskId]) -> Vec<TaskId> {
         Vec::new()
     }

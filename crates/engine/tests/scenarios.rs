@@ -33,7 +33,7 @@ macro_rules! files {
 
 files! {
     affinity, allocate, backfill, binpack, broken, capacity, classes, conformance, drf, enqueue, gang, hierarchy, messages,
-    nodeorder, overcommit, predicates, preempt, priority, proportion, reclaim, schedulers, sla, subgroups, volumes, writes,
+    nodeorder, overcommit, pdb, predicates, preempt, priority, proportion, reclaim, schedulers, sla, subgroups, volumes, writes,
 }
 
 #[test]

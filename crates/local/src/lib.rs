@@ -3,7 +3,8 @@
 //! ```text
 //! client() ──┐                              ┌── scheduler ──┐
 //! serve() ───┴─> embedded API server <──────┼── controllers ├── over clients without sockets
-//!                  └─ admission             └── nodes ──────┘
+//!                  └─ admission             ├── volumes ────┤
+//!                                           └── nodes ──────┘
 //! ```
 //!
 //! ```no_run
@@ -21,9 +22,11 @@
 mod admission;
 mod clock;
 mod installed;
+mod leftover;
 mod options;
 mod simulated;
 mod system;
+mod volumes;
 
 pub use clock::virtual_clock;
 pub use options::{Nodes, Options, SimulatedNodes};

@@ -13,6 +13,10 @@ pub struct Options {
     pub scheduler_conf: Option<String>,
     /// Nodes that the system brings along. Others are attached through [`System::client`](crate::System::client).
     pub nodes: Nodes,
+    /// Names of nodes that the caller attaches. Nodes of an earlier start that are neither these nor among `nodes` are removed.
+    pub own_nodes: Vec<String>,
+    /// Directory in which volumes are made for claims. Without it they have no files, as on simulated nodes.
+    pub volumes: Option<PathBuf>,
     /// The time, if it is not that of the machine: see [`virtual_clock`](crate::virtual_clock).
     pub clock: Option<Clock>,
     /// Makes names and UIDs the same every time, for tests.

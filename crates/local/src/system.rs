@@ -1,14 +1,16 @@
 //! The system: what starts in which order, and how it ends.
 //!
 //! ```text
-//! API server ─> namespace, webhooks, queues, nodes ─> scheduler, controllers, kubelet of simulated nodes
+//! API server ─> namespace, webhooks, queues, nodes ─> scheduler, controllers, volumes, kubelet of simulated nodes
 //! ```
 
 use crate::admission::Admission;
 use crate::installed::{self, ADMISSION_SERVICE, NAMESPACE};
 use crate::options::{Nodes, Options};
-use crate::simulated;
+use crate::{leftover, simulated, volumes};
+use rustc_hash::FxHashSet;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -126,11 +128,15 @@ impl System {
 
         let (scheduler_metrics, controller_metrics) =
             (metrics::Metrics::default(), controllers::Metrics::default());
+        let mut ours: FxHashSet<String> = options.own_nodes.into_iter().collect();
+        ours.extend(simulated::names(&options.nodes));
+        leftover::remove(&own, &ours).await?;
+        let process = scheduler_metrics.process().clone();
+        helpers.spawn(volumes::run(own.clone(), process.clone(), options.volumes));
         if let Nodes::Simulated(groups) = &options.nodes {
             let addresses = simulated::make(&own, groups).await;
             let addresses = addresses.map_err(|(name, problem)| (format!("Node {name}"), problem))?;
             let nodes = client("system:node:simulated");
-            let process = scheduler_metrics.process().clone();
             helpers.spawn(simulated::run(nodes, process, addresses));
         }
         let (ending, _) = watch::channel(false);
@@ -226,7 +232,14 @@ impl System {
 
     /// Waits until a part has ended that should not have: a defect, which is logged. Its name.
     pub async fn broken(&self) -> &'static str {
-        let ended = self.servers.lock().await.join_next().await;
+        let mut servers = self.servers.lock().await;
+        let ended = tokio::select! {
+            ended = servers.join_next() => ended,
+            problem = self.plane.failed() => {
+                error!(problem, "nothing can be kept any more");
+                return "the data file";
+            }
+        };
         match ended {
             Some(Ok((name, outcome))) => {
                 if let Err(panic) = outcome {
@@ -254,7 +267,12 @@ impl System {
 }
 
 fn data_file(folder: &Path) -> Result<PathBuf, StartError> {
-    std::fs::create_dir_all(folder).map_err(|error| StartError::DataDir {
+    // What is kept has Secrets.
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder);
+    made.map_err(|error| StartError::DataDir {
         path: folder.display().to_string(),
         problem: error.to_string(),
     })?;

@@ -4,6 +4,7 @@ use crate::container::Isolation;
 use crate::events::Recorder;
 use crate::feed::{self, Change};
 use crate::isolation::{apartness, probe};
+use crate::limits;
 use crate::logs::{self, Logs};
 use crate::machine;
 use crate::names::Names;
@@ -25,6 +26,8 @@ use volcano_apiserver::LogSource;
 
 /// When the agent stops, pods have at most this long to end by themselves.
 const STOP_GRACE: Duration = Duration::from_secs(2);
+/// What has not ended by then is not waited for: a process that the kernel does not let go, a disk that does not answer.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// How a node is started.
 #[derive(Clone, Debug)]
@@ -97,6 +100,7 @@ pub struct Agent {
     logs: Arc<Logs>,
     switch: Option<Arc<Switch>>,
     isolation: Isolation,
+    is_whole: bool,
     message: String,
     /// Two nodes with one directory would remove what the other one needs.
     _lock: fs::File,
@@ -109,6 +113,7 @@ impl Agent {
     /// When the directory cannot be used, no container can be started, or the API server refuses the node.
     pub async fn start(client: kube::Client, options: Options) -> Result<Agent, StartError> {
         check(&options)?;
+        limits::raise(options.pods);
         let (root, lock) = private_directory(&options.directory)?;
         let program = options.program.clone().unwrap_or_else(|| "/proc/self/exe".into());
         let probed = probe(&program, &root, options.isolation).await;
@@ -173,6 +178,7 @@ impl Agent {
             logs,
             switch,
             isolation,
+            is_whole: apart.is_whole,
             message: apart.message,
             _lock: lock,
         })
@@ -186,6 +192,11 @@ impl Agent {
     /// How far pods are set apart from the machine.
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// Whether that is as far as it can be: files, processes, names and networks.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// The same in words, for users.
@@ -212,13 +223,28 @@ impl Agent {
         for running in &workers {
             let _ = running.news.send(News::Stop { grace: STOP_GRACE });
         }
-        for running in workers {
-            let _ = running.task.await;
+        let left = wait(workers, STOP_LIMIT).await;
+        if left > 0 {
+            tracing::warn!(pods = left, "pods do not end and are left to the kernel");
         }
         if let Some(switch) = &self.switch {
-            switch.stop().await;
+            let _ = tokio::time::timeout(STOP_GRACE, switch.stop()).await; // It goes with this process all the same.
         }
     }
+}
+
+/// Waits for the ends of pods, at most for some time. How many have not ended: they are dropped, which closes the pipes that
+/// their containers hang on.
+async fn wait(mut workers: Vec<Running>, limit: Duration) -> usize {
+    let until = tokio::time::Instant::now() + limit;
+    let mut left = 0;
+    for running in &mut workers {
+        if tokio::time::timeout_at(until, &mut running.task).await.is_err() {
+            running.task.abort();
+            left += 1;
+        }
+    }
+    left
 }
 
 impl Drop for Agent {
@@ -379,5 +405,27 @@ fn apply<K: kube::Resource>(known: &mut HashMap<String, Arc<K>>, change: Change<
         Change::Gone(one) => {
             known.remove(&key(&one));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_do_not_end_are_not_waited_for() {
+        let running = |task: JoinHandle<()>| Running {
+            news: mpsc::unbounded_channel().0,
+            task,
+        };
+        let (kept, mut dropped) = mpsc::channel::<()>(1);
+        let stuck = tokio::spawn(async move {
+            let _kept = kept;
+            std::future::pending().await
+        });
+        let workers = vec![running(stuck), running(tokio::spawn(async {}))];
+        assert_eq!(wait(workers, STOP_LIMIT).await, 1);
+        // What it held is let go.
+        assert_eq!(dropped.recv().await, None);
     }
 }

@@ -19,6 +19,7 @@ mod feed;
 mod fields;
 mod isolation;
 mod lifecycle;
+mod limits;
 mod logs;
 mod machine;
 mod names;

@@ -292,6 +292,8 @@ fn host_path(source: &HostPathVolumeSource) -> Result<PathBuf, String> {
     let problem = |error: std::io::Error| format!("hostPath {}: {error}", source.path);
     match kind {
         "DirectoryOrCreate" => fs::create_dir_all(&path).map_err(problem)?,
+        // Container runtimes make what is not there, and manifests rely on it.
+        "" if !path.exists() => fs::create_dir_all(&path).map_err(problem)?,
         "FileOrCreate" if !path.exists() => drop(fs::File::create(&path).map_err(problem)?),
         _ => {}
     }

@@ -18,7 +18,7 @@ pub struct Listed {
 }
 
 /// Every kind that a plan reads, in all namespaces. For [`explain`](fn@crate::explain) the Job comes on top (or all Jobs).
-pub const KINDS: [Listed; 14] = [
+pub const KINDS: [Listed; 16] = [
     listed(Kind::Node, "nodes", false),
     listed(Kind::Pod, "pods", false),
     listed(Kind::PodGroup, "podgroups", false),
@@ -29,6 +29,8 @@ pub const KINDS: [Listed; 14] = [
     listed(Kind::Volume, "persistentvolumes", true),
     listed(Kind::StorageClass, "storageclasses", true),
     listed(Kind::CsiNode, "csinodes", true),
+    listed(Kind::CsiDriver, "csidrivers", true),
+    listed(Kind::StorageCapacity, "csistoragecapacities", true),
     listed(Kind::ResourceQuota, "resourcequotas", true),
     listed(Kind::DisruptionBudget, "poddisruptionbudgets", true),
     listed(Kind::HyperNode, "hypernodes", true),

@@ -5,8 +5,8 @@ use crate::input::Entry;
 use serde::de::DeserializeOwned;
 use volcano_api::batch::Job;
 use volcano_api::core::{
-    CsiNode, Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota, StorageClass,
+    CsiDriver, CsiNode, CsiStorageCapacity, Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim,
+    Pod, PodDisruptionBudget, PriorityClass, ResourceQuota, StorageClass,
 };
 use volcano_api::meta::ObjectMeta;
 use volcano_api::names::kinds;
@@ -62,6 +62,16 @@ pub fn take(entry: &Entry<'_>) -> Result<Taken, Fault> {
             namespaced,
         )?)),
         Kind::CsiNode => Delta::CsiNode(Box::new(slim::<CsiNode>(entry, |o| &mut o.metadata, namespaced)?)),
+        Kind::CsiDriver => Delta::CsiDriver(Box::new(slim::<CsiDriver>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
+        Kind::StorageCapacity => Delta::StorageCapacity(Box::new(slim::<CsiStorageCapacity>(
+            entry,
+            |o| &mut o.metadata,
+            namespaced,
+        )?)),
         Kind::DisruptionBudget => Delta::DisruptionBudget(Box::new(slim::<PodDisruptionBudget>(
             entry,
             |o| &mut o.metadata,

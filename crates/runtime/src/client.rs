@@ -10,6 +10,7 @@ pub mod transport;
 
 use crate::clock::Clock;
 use crate::fence::Fence;
+use crate::metrics::{Calls, Process};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, Request, StatusCode, Uri};
@@ -279,6 +280,7 @@ pub struct Client {
     tokens: Arc<Tokens>,
     fence: Option<Fence>,
     clock: Clock,
+    calls: Option<Calls>,
 }
 
 impl Client {
@@ -309,6 +311,7 @@ impl Client {
             tokens,
             fence: None,
             clock: Clock::default(),
+            calls: None,
         })
     }
 
@@ -321,6 +324,7 @@ impl Client {
             tokens: Arc::new(Tokens::new(0.0, 0)),
             fence: None,
             clock,
+            calls: None,
         }
     }
 
@@ -334,6 +338,15 @@ impl Client {
     pub fn behind(&self, fence: Fence) -> Client {
         Client {
             fence: Some(fence),
+            ..self.clone()
+        }
+    }
+
+    /// The same connection, with every call counted.
+    #[must_use]
+    pub fn counted(&self, metrics: &Process) -> Client {
+        Client {
+            calls: Some(metrics.calls()),
             ..self.clone()
         }
     }
@@ -444,10 +457,7 @@ impl Client {
     }
 
     async fn open(&self, request: Request<Body>, tables: Option<Tables>) -> Result<Frames, CallError> {
-        let answer = tokio::time::timeout(LIST_TIMEOUT, self.kube.send(request))
-            .await
-            .map_err(|_| CallError::NoAnswer("timed out".to_owned()))?
-            .map_err(|error| no_answer(&error))?;
+        let answer = self.send(request, LIST_TIMEOUT).await?;
         if answer.status().is_success() {
             let format = Format::of(answer.headers(), tables);
             return Ok(Frames::new(format, answer.into_body()));
@@ -486,16 +496,27 @@ impl Client {
         if self.fence.as_ref().is_some_and(|fence| !fence.passes()) {
             return Err(CallError::Fenced);
         }
-        let answer = tokio::time::timeout(limit, self.kube.send(request))
-            .await
-            .map_err(|_| CallError::NoAnswer(format!("timed out after {} s", limit.as_secs())))?
-            .map_err(|error| no_answer(&error))?;
+        let answer = self.send(request, limit).await?;
         if !answer.status().is_success() {
             return Err(refused(answer, tables, limit).await);
         }
         let format = Format::of(answer.headers(), tables);
         let body = read(answer, limit).await?;
         Ok(Answer { format, body })
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    async fn send(&self, request: Request<Body>, limit: Duration) -> Result<http::Response<Body>, CallError> {
+        let method = request.method().clone();
+        let answer = tokio::time::timeout(limit, self.kube.send(request))
+            .await
+            .map_err(|_| CallError::NoAnswer(format!("timed out after {} s", limit.as_secs())))
+            .and_then(|answer| answer.map_err(|error| no_answer(&error)));
+        if let Some(calls) = &self.calls {
+            let code = answer.as_ref().ok().map(http::Response::status);
+            calls.count(code, &method, &self.server);
+        }
+        answer
     }
 }
 

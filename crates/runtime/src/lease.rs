@@ -18,8 +18,11 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{info, warn};
 use volcano_api::time::Time;
 
-/// A candidate waits up to this much longer than the retry period, so that candidates do not come all at once.
+/// As client-go has it: how much longer than the retry period a candidate may wait, and so the least renew deadline.
 const JITTER: f64 = 1.2;
+/// A candidate looks so many times in a retry period. The lease is free its duration after the candidate saw it renewed,
+/// so whoever looks seldom takes over late.
+const LOOKS: u32 = 4;
 /// Attempts at giving the lease back: somebody may write between reading and writing.
 const RELEASE_ATTEMPTS: usize = 3;
 const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases");
@@ -377,12 +380,18 @@ impl<L: Leases> Candidate<L> {
         self.fence.extend(sent.into_std(), self.settings.may_write());
     }
 
-    /// How long until the next attempt. A leader keeps time, and looks again when its own has run out.
+    /// How long until the next attempt. A leader keeps time, and looks again when its own has run out. A candidate looks
+    /// when the lease becomes free at the latest; candidates do not come all at once.
     fn pause(&self) -> Duration {
-        let period = self.settings.retry_period;
-        match self.election.deadline() {
-            Some(deadline) => period.min(deadline.saturating_duration_since(Instant::now())),
-            None => period.mul_f64(1.0 + JITTER * fastrand::f64()),
+        let (period, now) = (self.settings.retry_period, Instant::now());
+        if let Some(deadline) = self.election.deadline() {
+            return period.min(deadline.saturating_duration_since(now));
+        }
+        let look = period / LOOKS;
+        let apart = look.mul_f64(fastrand::f64() / 4.0);
+        match self.election.free_at().filter(|at| *at > now) {
+            Some(at) => look.min(at - now) + apart,
+            None => look + apart,
         }
     }
 
@@ -420,10 +429,25 @@ impl<L: Leases> Candidate<L> {
             }
             Err(failed) => {
                 if self.told.replace(failed.kind()) != Some(failed.kind()) {
+                    let hint = self.hint(&failed.error);
                     let Failed { doing, error } = failed;
-                    warn!(doing, %error, "the lease cannot be reached; trying again");
+                    warn!(doing, %error, hint, "the lease cannot be reached; trying again");
                 }
             }
+        }
+    }
+
+    /// What to do about a failure.
+    fn hint(&self, error: &CallError) -> String {
+        let namespace = &self.settings.namespace;
+        if error.is_forbidden() {
+            format!("grant get, create and update on leases in the namespace {namespace}")
+        } else if error.is_not_found() {
+            format!(
+                "create the namespace {namespace}, or name another with --leader-elect-resource-namespace"
+            )
+        } else {
+            "check that the API server is up".to_owned()
         }
     }
 

@@ -12,7 +12,7 @@ mod tests;
 
 use build::{counter, counter_vec, gauge, gauge_vec, histogram, histogram_vec, range};
 use jobs::Jobs;
-pub use process::Process;
+pub use process::{Calls, Process};
 use prometheus::{Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 use queues::Queues;
 use std::sync::Arc;
@@ -94,6 +94,7 @@ struct Series {
     reloads: IntCounterVec,
     config_good: Gauge,
     binds_in_flight: Gauge,
+    last_bind: Gauge,
 }
 
 impl Default for Metrics {
@@ -197,6 +198,7 @@ impl Series {
                 names::BINDS_IN_FLIGHT,
                 "Binds that were sent and are not answered yet",
             ),
+            last_bind: gauge(r, names::LAST_BIND, "When a pod was bound last"),
             registry,
         }
     }
@@ -333,6 +335,11 @@ impl Metrics {
     /// How many binds were sent and are not answered yet.
     pub fn binds_in_flight(&self, binds: usize) {
         self.series.binds_in_flight.set(binds as f64);
+    }
+
+    /// A pod was bound at this time.
+    pub fn bound_at(&self, at: Time) {
+        self.series.last_bind.set(at.unix_micros() as f64 / 1e6);
     }
 
     /// The configuration was read again: whether it is in force now.

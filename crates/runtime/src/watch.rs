@@ -39,8 +39,10 @@ const SILENCE: Duration = Duration::from_secs(180);
 const LIST_END: &str = "k8s.io/initial-events-end";
 /// A kind whose CRD is missing is looked for this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// Failures in a row after which one that may pass by itself is told.
+/// Failures in a row after which one that may pass by itself is told: before the kind was listed, and when its watch
+/// cannot be resumed for some twenty seconds.
 const TRIES: u32 = 3;
+const TRIES_TO_RESUME: u32 = 8;
 /// A watch that ends before this without a word counts as failed.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The same trouble is told again after this long.
@@ -293,6 +295,9 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
     fn succeeded(&mut self) {
         self.backoff.reset();
         self.failures = 0;
+        if self.told.take().is_some() {
+            info!(kind = ?T::KIND, "the kind can be read again");
+        }
     }
 
     async fn listed(
@@ -302,9 +307,6 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
     ) -> Result<(), Stop> {
         self.listed_once = true;
         self.succeeded();
-        if self.told.take().is_some() {
-            info!(kind = ?T::KIND, "the kind can be read again");
-        }
         let version = version.to_owned();
         let listed = names.map(|names| Listed { names, version });
         self.send(Feed::Listed(T::KIND, listed)).await
@@ -335,8 +337,15 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
         }
         self.failures += 1;
         let may_pass = error.is_transient();
-        // A watch that the server ends or that is cut is resumed; only what cannot even be listed is trouble.
-        if self.version.is_none() && (!may_pass || self.failures >= TRIES) {
+        // A watch that the server ends or that is cut is resumed; what lasts is trouble.
+        let tries = match self.version {
+            Some(_) => TRIES_TO_RESUME,
+            None => TRIES,
+        };
+        if !may_pass {
+            self.version = None;
+        }
+        if !may_pass || self.failures >= tries {
             let told = self.tell(&error);
             if let Some(line) = told
                 && self.send(Feed::Trouble(T::KIND, line)).await.is_err()
@@ -358,6 +367,8 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
         if !self.listed_once {
             info!(kind = ?T::KIND, "the kind is not installed; going on without it");
         }
+        // What comes once it is installed has to be listed.
+        self.version = None;
         let names = self.begin();
         if self.listed(names, "").await.is_err() {
             return Err(Closed);

@@ -280,6 +280,9 @@ impl Dispatcher {
 }
 
 fn report_times(metrics: &Metrics, clock: &Clock, times: &[Times]) {
+    if let Some(last) = times.iter().map(|times| times.answered).max() {
+        metrics.bound_at(clock.at(last));
+    }
     for times in times {
         if let Some(created) = times.created {
             let at = |moment| clock.at(moment).since(created);

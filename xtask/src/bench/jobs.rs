@@ -18,7 +18,7 @@ use http::header::CONTENT_TYPE;
 use kube::Client;
 use serde_json::{Value, json};
 use volcano_api::batch::Job;
-use volcano_api::scheduling::PodGroup;
+use volcano_api::scheduling::{PodGroup, Queue};
 use volcano_api::time::Time;
 use volcano_cluster_tests::controllers::Controllers;
 use volcano_cluster_tests::jobs;
@@ -70,9 +70,9 @@ pub fn run(args: &JobsArgs) -> anyhow::Result<()> {
 struct Ours {
     /// From the start of the process to the last pod.
     took: Duration,
-    /// Writes of the controllers, events aside.
+    /// Writes of the controllers, from the first one for the Jobs on, events aside.
     writes: f64,
-    /// Creations of pods that the API server was asked for.
+    /// Creations of pods that the API server was asked for, from the first look at the Jobs on.
     asked: f64,
     /// Those that it refused since there was one of that name.
     refused: f64,
@@ -85,6 +85,8 @@ async fn measure(args: &JobsArgs) -> anyhow::Result<()> {
     })?;
     cluster.install_crds(&volcano_api::crd::all())?;
     let client = transport::client(cluster.client_config()?)?;
+    // Jobs wait for their queue, and no scheduler is there to make it.
+    objects::create_queue(&client, "default", 1, &json!({})).await?;
     let bench = Bench { cluster, client };
     let total = args.jobs * args.pods;
     let table = Table::new(&["round", "limit", "ours", "limit/s", "ours/s", "ratio"]);
@@ -162,9 +164,9 @@ impl Bench {
     /// The controllers. They are not asked how far they are before the limit has passed: answers cost time that the bare
     /// client is not charged with.
     async fn ours(&self, args: &JobsArgs, limit: Duration) -> anyhow::Result<Ours> {
-        let (namespace, total) = (self.admitted(args).await?, args.jobs * args.pods);
+        let (before, total) = (self.creations().await?, args.jobs * args.pods);
+        let (namespace, first) = self.admitted(args).await?;
         rest(&self.client).await?;
-        let before = self.creations().await?;
         let began = Instant::now();
         let controllers = self.controllers()?;
         tokio::time::sleep(limit).await;
@@ -180,7 +182,7 @@ impl Bench {
         }
         let took = began.elapsed();
         // What is still to be written about the Jobs belongs to the pods' writes.
-        let writes = settle(&controllers).await?;
+        let writes = first + settle(&controllers).await?;
         let after = self.creations().await?;
         controllers.stop()?;
         let there = objects::pods(&self.client, &namespace).await?.len();
@@ -202,8 +204,8 @@ impl Bench {
         )
     }
 
-    /// Stores the Jobs, has their PodGroups made and admits them. The namespace.
-    async fn admitted(&self, args: &JobsArgs) -> anyhow::Result<String> {
+    /// Stores the Jobs, has their PodGroups made and admits them. The namespace, and the writes of the controllers.
+    async fn admitted(&self, args: &JobsArgs) -> anyhow::Result<(String, f64)> {
         let namespace = objects::unique_namespace(&self.client, "ours").await?;
         let path = objects::path(jobs::BATCH, &namespace, "jobs", "");
         let jobs = (0..args.jobs).map(|at| (path.clone(), job(at, args.pods)));
@@ -218,7 +220,7 @@ impl Bench {
             })
         })
         .await?;
-        settle(&controllers).await?;
+        let writes = settle(&controllers).await?;
         controllers.stop()?;
         let admitted = &json!({"status": {"phase": "Inqueue"}});
         futures::stream::iter(groups.iter().map(objects::name_of))
@@ -231,7 +233,7 @@ impl Bench {
             .buffer_unordered(CONNECTIONS)
             .try_collect::<()>()
             .await?;
-        Ok(namespace)
+        Ok((namespace, writes))
     }
 
     /// Creations of pods that the API server was asked for, and those that it refused with a conflict.
@@ -272,6 +274,7 @@ fn job(at: usize, pods: usize) -> Value {
 /// The pods of all Jobs, as the controllers make them.
 fn bodies(namespace: &str, args: &JobsArgs) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut bodies = Vec::new();
+    let queue = Queue::default();
     for at in 0..args.jobs {
         let mut job = job(at, args.pods);
         let uid = format!("00000000-0000-0000-0000-{at:012}");
@@ -288,7 +291,7 @@ fn bodies(namespace: &str, args: &JobsArgs) -> anyhow::Result<Vec<Vec<u8>>> {
             job: &job,
             pods: &[],
             pod_group: Some(&group),
-            queue: None,
+            queue: Some(&queue),
             claims: &BTreeSet::new(),
             plugin_objects: &plugins::Observed::default(),
             commands: &[],

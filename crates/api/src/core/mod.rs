@@ -81,9 +81,10 @@ pub use selector::{
     LabelRequirement, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
 };
 pub use volume::{
-    CsiNode, CsiNodeDriver, CsiNodeSpec, CsiSource, CsiVolumeLimit, PersistentVolume, PersistentVolumeClaim,
-    PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, PersistentVolumeSpec, PersistentVolumeStatus,
-    StorageClass, TopologyLabel, TopologyTerm, VolumeClaimRef, VolumeNodeAffinity,
+    CsiDriver, CsiDriverSpec, CsiNode, CsiNodeDriver, CsiNodeSpec, CsiSource, CsiStorageCapacity,
+    CsiVolumeLimit, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    PersistentVolumeClaimStatus, PersistentVolumeSpec, PersistentVolumeStatus, StorageClass, TopologyLabel,
+    TopologyTerm, VolumeClaimRef, VolumeNodeAffinity,
 };
 pub use workload::{Workload, WorkloadPod, WorkloadSpec, WorkloadTemplate};
 

@@ -1,6 +1,7 @@
 //! Volumes: claims, the volumes behind them, their classes, and how many a node can attach.
 
 use super::{LabelSelector, Labels, Meta, NodeSelector, ResourceList, ResourceRequirements};
+use crate::quantity::Quantity;
 
 slim! {
     /// A claim for a volume.
@@ -147,5 +148,32 @@ slim! {
     pub struct CsiVolumeLimit {
         /// The number; absent for no bound.
         pub count: Option<i32>,
+    }
+    /// A CSI driver of the cluster.
+    pub struct CsiDriver {
+        /// Name, which is that of provisioners.
+        pub metadata: Meta,
+        /// What it can do.
+        pub spec: CsiDriverSpec,
+    }
+
+    /// What a CSI driver can do.
+    pub struct CsiDriverSpec {
+        /// It tells how much it can make, and where.
+        pub storage_capacity: bool,
+    }
+
+    /// How much a CSI driver can make of a class, in one place.
+    pub struct CsiStorageCapacity {
+        /// Name and namespace, which say nothing.
+        pub metadata: Meta,
+        /// The nodes that can reach what is made; absent for none.
+        pub node_topology: Option<LabelSelector>,
+        /// Class.
+        pub storage_class_name: String,
+        /// Free storage; absent for unknown.
+        pub capacity: Option<Quantity>,
+        /// The largest volume that can be made; absent for as much as is free.
+        pub maximum_volume_size: Option<Quantity>,
     }
 }

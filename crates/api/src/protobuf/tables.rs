@@ -50,6 +50,10 @@ kinds! {
     STORAGE_CLASS: STORAGE_CLASS_OBJECT,
     /// `storage.k8s.io/v1` CSINode.
     CSI_NODE: CSI_NODE_OBJECT,
+    /// `storage.k8s.io/v1` CSIDriver.
+    CSI_DRIVER: CSI_DRIVER_OBJECT,
+    /// `storage.k8s.io/v1` CSIStorageCapacity.
+    CSI_STORAGE_CAPACITY: CSI_STORAGE_CAPACITY_OBJECT,
     /// `policy/v1` PodDisruptionBudget.
     POD_DISRUPTION_BUDGET: BUDGET_OBJECT,
     /// `scheduling.k8s.io/v1` PriorityClass.
@@ -432,5 +436,19 @@ messages! {
     }
     CSI_VOLUME_LIMIT {
         1 "count": Integer,
+    }
+    CSI_DRIVER_OBJECT {
+        1 "metadata": Nested(META),
+        2 "spec": Nested(CSI_DRIVER_SPEC),
+    }
+    CSI_DRIVER_SPEC {
+        4 "storageCapacity": Truth,
+    }
+    CSI_STORAGE_CAPACITY_OBJECT {
+        1 "metadata": Nested(META),
+        2 "nodeTopology": Nested(LABEL_SELECTOR),
+        3 "storageClassName": Text,
+        4 "capacity": Quantity,
+        5 "maximumVolumeSize": Quantity,
     }
 }

@@ -23,6 +23,8 @@ macro_rules! every_kind {
             core::ResourceQuota = RESOURCE_QUOTA,
             core::StorageClass = STORAGE_CLASS,
             core::CsiNode = CSI_NODE,
+            core::CsiDriver = CSI_DRIVER,
+            core::CsiStorageCapacity = CSI_STORAGE_CAPACITY,
             core::PodDisruptionBudget = POD_DISRUPTION_BUDGET,
             core::PriorityClass = PRIORITY_CLASS,
             core::Workload = WORKLOAD,

@@ -6,6 +6,7 @@
 //! an owner lets go (orphan) ───────> what it owns forgets it, then it goes
 //! ```
 
+use super::unless_gone;
 use crate::fault::Fault;
 use crate::resources::Resource;
 use crate::server::Server;
@@ -13,7 +14,6 @@ use crate::store::{Object, TableId};
 use crate::verbs::{Call, Caller, DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use serde_json::Value;
 use std::sync::Arc;
-use tracing::debug;
 
 fn collector() -> Caller {
     Caller {
@@ -26,10 +26,10 @@ fn collector() -> Caller {
 }
 
 impl Server {
-    pub(super) async fn look_at(&self, table: TableId, key: &str) {
+    pub(super) async fn look_at(&self, table: TableId, key: &str) -> Result<(), Fault> {
         let registry = self.registry();
         let (Some(resource), Some(object)) = (registry.of_table(table), self.get(table, key)) else {
-            return;
+            return Ok(());
         };
         if object.deleting {
             let value = object.value();
@@ -39,17 +39,18 @@ impl Server {
                     .is_some_and(|list| list.iter().any(|one| one == name))
             };
             if has(ORPHAN) {
-                self.let_go(resource, &object).await;
+                return self.let_go(resource, &object).await;
             } else if has(FOREGROUND) {
-                self.wait_for_owned(resource, &object).await;
+                return self.wait_for_owned(resource, &object).await;
             }
         } else if !object.owners.is_empty() {
-            self.judge(resource, &object).await;
+            return self.judge(resource, &object).await;
         }
+        Ok(())
     }
 
     /// Deletes an object whose owners are all gone or wait for it; forgets those that are gone when others are there.
-    async fn judge(&self, resource: &Arc<Resource>, object: &Arc<Object>) {
+    async fn judge(&self, resource: &Arc<Resource>, object: &Arc<Object>) -> Result<(), Fault> {
         let (mut solid, mut waiting, mut gone) = (false, false, Vec::new());
         for owner in &object.owners {
             match self.by_uid(owner) {
@@ -58,21 +59,12 @@ impl Server {
                 Some(_) => solid = true,
             }
         }
-        let outcome = match (solid, waiting) {
+        unless_gone(match (solid, waiting) {
             (true, _) if gone.is_empty() => Ok(()),
             (true, _) => self.forget_owners(resource, object, &gone).await,
             (false, true) => self.collect(resource, object, Propagation::Foreground).await,
             (false, false) => self.collect(resource, object, Propagation::Background).await,
-        };
-        if let Err(fault) = outcome
-            && fault.code != 404
-        {
-            debug!(
-                key = &*object.key,
-                fault = fault.message,
-                "garbage could not be collected"
-            );
-        }
+        })
     }
 
     fn by_uid(&self, uid: &str) -> Option<Arc<Object>> {
@@ -120,29 +112,30 @@ impl Server {
         .map(drop)
     }
 
-    async fn let_go(&self, resource: &Arc<Resource>, owner: &Object) {
+    /// Makes what an object owns forget it. One that does not keeps the owner: without it, it would be garbage.
+    async fn let_go(&self, resource: &Arc<Resource>, owner: &Object) -> Result<(), Fault> {
         let registry = self.registry();
         let uid = owner.uid.to_string();
         for (table, key) in self.owned_by(&uid) {
             if let (Some(resource), Some(object)) = (registry.of_table(table), self.get(table, &key)) {
-                // One that is gone meanwhile is let go as well.
-                let _ = self
-                    .forget_owners(resource, &object, std::slice::from_ref(&uid))
-                    .await;
+                unless_gone(
+                    self.forget_owners(resource, &object, std::slice::from_ref(&uid))
+                        .await,
+                )?;
             }
         }
-        self.drop_finalizer(resource, owner, ORPHAN).await;
+        self.drop_finalizer(resource, owner, ORPHAN).await
     }
 
-    async fn wait_for_owned(&self, resource: &Arc<Resource>, owner: &Object) {
+    async fn wait_for_owned(&self, resource: &Arc<Resource>, owner: &Object) -> Result<(), Fault> {
         let registry = self.registry();
-        let mut blocked = false;
+        let (mut blocked, mut outcome) = (false, Ok(()));
         for (table, key) in self.owned_by(&owner.uid) {
             let (Some(resource), Some(object)) = (registry.of_table(table), self.get(table, &key)) else {
                 continue;
             };
             if !object.deleting {
-                Box::pin(self.judge(resource, &object)).await;
+                outcome = outcome.and(self.judge(resource, &object).await);
             }
             let left = self.get(table, &key).map(|object| object.value());
             let blocks = |value: &Value| {
@@ -156,12 +149,18 @@ impl Server {
             };
             blocked |= left.as_ref().is_some_and(blocks);
         }
-        if !blocked {
-            self.drop_finalizer(resource, owner, FOREGROUND).await;
+        if blocked {
+            return outcome;
         }
+        self.drop_finalizer(resource, owner, FOREGROUND).await
     }
 
-    async fn drop_finalizer(&self, resource: &Arc<Resource>, object: &Object, finalizer: &str) {
+    async fn drop_finalizer(
+        &self,
+        resource: &Arc<Resource>,
+        object: &Object,
+        finalizer: &str,
+    ) -> Result<(), Fault> {
         let caller = collector();
         let call = Call::own(resource, object.namespace(), object.name(), &caller);
         let dropped = self
@@ -173,15 +172,7 @@ impl Server {
                 Ok(new)
             })
             .await;
-        if let Err(fault) = dropped
-            && fault.code != 404
-        {
-            debug!(
-                key = &*object.key,
-                fault = fault.message,
-                "a finalizer could not be removed"
-            );
-        }
+        unless_gone(dropped.map(drop))
     }
 }
 

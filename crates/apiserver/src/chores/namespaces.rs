@@ -1,11 +1,12 @@
 //! Namespaces: a new one gets its account; one that ends takes everything in it along.
 
+use super::unless_gone;
+use crate::fault::Fault;
 use crate::resources::Nature;
 use crate::server::Server;
 use crate::store::Range;
 use crate::verbs::{Call, Caller, DeleteOptions, Propagation};
 use serde_json::json;
-use tracing::debug;
 
 fn controller() -> Caller {
     Caller {
@@ -18,42 +19,43 @@ fn controller() -> Caller {
 }
 
 impl Server {
-    pub(super) async fn look_at_namespace(&self, name: &str) {
+    pub(super) async fn look_at_namespace(&self, name: &str) -> Result<(), Fault> {
         let registry = self.registry();
         let Some(namespace) = self.get(registry.of_nature(Nature::Namespace).table, name) else {
-            return;
+            return Ok(());
         };
         if namespace.deleting {
-            self.empty_namespace(name).await;
+            self.empty_namespace(name).await
         } else {
-            self.give_account(name).await;
+            self.give_account(name).await
         }
     }
 
-    async fn give_account(&self, namespace: &str) {
+    async fn give_account(&self, namespace: &str) -> Result<(), Fault> {
         let registry = self.registry();
         let accounts = registry.of_nature(Nature::ServiceAccount);
         if self
             .get(accounts.table, &format!("{namespace}/default"))
             .is_some()
         {
-            return;
+            return Ok(());
         }
         let caller = controller();
         let call = Call::own(accounts, namespace, "default", &caller);
-        if let Err(fault) = self.create(&call, json!({"metadata": {"name": "default"}})).await {
-            debug!(namespace, fault = fault.message, "no account for a namespace");
+        match self.create(&call, json!({"metadata": {"name": "default"}})).await {
+            Err(fault) if fault.reason == "AlreadyExists" => Ok(()),
+            created => unless_gone(created.map(drop)),
         }
     }
 
-    async fn empty_namespace(&self, name: &str) {
+    async fn empty_namespace(&self, name: &str) -> Result<(), Fault> {
         let registry = self.registry();
         let caller = controller();
         let options = DeleteOptions {
             propagation: Some(Propagation::Background),
             ..DeleteOptions::default()
         };
-        let mut left = 0;
+        let (mut left, mut outcome) = (0, Ok(()));
         for resource in registry
             .all()
             .iter()
@@ -70,28 +72,17 @@ impl Server {
             };
             for object in all().iter().filter(|object| !object.deleting) {
                 let call = Call::own(resource, name, object.name(), &caller);
-                if let Err(fault) = self.delete(&call, &options).await {
-                    debug!(
-                        namespace = name,
-                        key = &*object.key,
-                        fault = fault.message,
-                        "not deleted with its namespace"
-                    );
-                }
+                outcome = outcome.and(unless_gone(self.delete(&call, &options).await.map(drop)));
             }
             left += all().len();
         }
-        if left == 0 {
-            let namespaces = registry.of_nature(Nature::Namespace);
-            let mut call = Call::own(namespaces, "", name, &caller);
-            call.subresource = "finalize";
-            if let Err(fault) = self.finalize(&call, &json!({"spec": {"finalizers": []}})).await {
-                debug!(
-                    namespace = name,
-                    fault = fault.message,
-                    "an empty namespace could not be ended"
-                );
-            }
+        if left > 0 {
+            return outcome;
         }
+        let namespaces = registry.of_nature(Nature::Namespace);
+        let mut call = Call::own(namespaces, "", name, &caller);
+        call.subresource = "finalize";
+        let ended = self.finalize(&call, &json!({"spec": {"finalizers": []}})).await;
+        unless_gone(ended.map(drop))
     }
 }

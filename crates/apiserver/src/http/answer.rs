@@ -112,8 +112,8 @@ pub fn failed(fault: &Fault) -> Response<Body> {
 }
 
 /// A text.
-pub fn plain(text: &'static str) -> Response<Body> {
-    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync());
+pub fn plain(code: u16, text: String) -> Response<Body> {
+    let mut answer = bytes_answer(code, text.into());
     answer.headers_mut().insert(
         CONTENT_TYPE,
         HeaderValue::from_static("text/plain; charset=utf-8"),

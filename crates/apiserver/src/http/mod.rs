@@ -10,6 +10,7 @@ mod route;
 pub use answer::{Body, Format, partial};
 
 use crate::fault::Fault;
+use crate::limits;
 use crate::resources::{Nature, Resource};
 use crate::server::{Server, locked};
 use crate::verbs::{
@@ -30,8 +31,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tracing::error;
 
-/// Largest body that is read, as with Kubernetes.
-const LARGEST_BODY: usize = 3 << 20;
 /// Warnings of one answer, at most.
 const MOST_WARNINGS: usize = 50;
 
@@ -43,12 +42,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let body = match Limited::new(body, LARGEST_BODY).collect().await {
+    let body = match Limited::new(body, limits::LARGEST).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let message = format!("Request entity too large: limit is {LARGEST_BODY}");
-            return failed(&Fault::new(413, "RequestEntityTooLarge", message));
-        }
+        Err(error) if error.is::<LengthLimitError>() => return failed(&Fault::too_large(limits::LARGEST)),
         Err(error) => return failed(&Fault::bad_request(format!("the request broke off: {error}"))),
     };
     // A request that ends in a panic is that request's trouble only: locks are held for whole steps.
@@ -74,7 +70,10 @@ async fn dispatch(
     let registry = server.registry();
     let query = Query::new(parts.uri.query().unwrap_or_default());
     match route::route(&registry, parts.uri.path()) {
-        Route::Health => Ok(plain("ok")),
+        Route::Health => Ok(match server.problem() {
+            None => plain(200, "ok".to_owned()),
+            Some(problem) => plain(500, format!("[-]data-file failed: {problem}\ncheck failed\n")),
+        }),
         Route::Version => Ok(json_answer(200, &discovery::version())),
         Route::Discovery(place) => discovery::answer(&registry, &place, &parts.headers),
         Route::OpenApi(path) => openapi::answer(&registry, &path),
@@ -97,7 +96,14 @@ async fn dispatch(
                 validation: validation(&query)?,
                 warnings: std::sync::Mutex::default(),
             };
-            let mut answer = verb(server, &call, &place, parts, &query, body).await?;
+            let mut answer = match verb(server, &call, &place, parts, &query, body).await {
+                Ok(answer) => answer,
+                Err(fault) => {
+                    // That something is there, or is not, has to hold after a crash for whoever was refused as well.
+                    server.settled(server.revision()).await?;
+                    return Err(fault);
+                }
+            };
             let warnings = std::mem::take(&mut *locked(&call.warnings));
             for warning in warnings.iter().take(MOST_WARNINGS) {
                 let text = warning
@@ -235,7 +241,7 @@ async fn subresource(
                 Format::Json,
             ))
         }
-        (_, "scale", &Method::GET) => Ok(json_answer(200, &server.scale(call)?)),
+        (_, "scale", &Method::GET) => Ok(json_answer(200, &server.scale(call).await?)),
         (_, "scale", &Method::PUT) => {
             let wanted = read_body(&parts.headers, body)?;
             let change = |scale: &mut Value| {
@@ -271,6 +277,7 @@ async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Re
         .read()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
         .clone();
+    let container = container(&pod, query.get("container").as_deref(), call.name)?;
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
         // Nobody has run it yet: there is nothing to read, and nothing wrong.
@@ -281,24 +288,6 @@ async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Re
             "no node of this server has logs of pod {}",
             call.name
         )));
-    };
-    let names: Vec<&str> = pod["spec"]["containers"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["name"].as_str())
-        .collect();
-    let container = match (query.get("container"), names.as_slice()) {
-        (Some(name), _) => name,
-        (None, [one]) => (*one).to_owned(),
-        (None, many) => {
-            let message = format!(
-                "a container name must be specified for pod {}, choose one of: [{}]",
-                call.name,
-                many.join(" ")
-            );
-            return Err(Fault::bad_request(message));
-        }
     };
     let wanted = crate::LogRequest {
         namespace: call.namespace.to_owned(),
@@ -314,6 +303,32 @@ async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Re
     };
     let stream = source.open(wanted).await.map_err(Fault::bad_request)?;
     Ok(answer::text_stream(stream))
+}
+
+/// The container whose log is wanted; only names that the pod has get through to where logs are.
+fn container(pod: &Value, asked: Option<&str>, name: &str) -> Result<String, Fault> {
+    let names = |field: &str| -> Vec<&str> {
+        let containers = pod["spec"][field].as_array().into_iter().flatten();
+        containers.filter_map(|one| one["name"].as_str()).collect()
+    };
+    let (main, init) = (names("containers"), names("initContainers"));
+    let all = [main.as_slice(), &init, &names("ephemeralContainers")].concat();
+    match (asked.unwrap_or_default(), main.as_slice()) {
+        ("", [one]) => Ok((*one).to_owned()),
+        ("", many) => {
+            let many = many.join(" ");
+            let mut message =
+                format!("a container name must be specified for pod {name}, choose one of: [{many}]");
+            if !init.is_empty() {
+                message += &format!(" or one of the init containers: [{}]", init.join(" "));
+            }
+            Err(Fault::bad_request(message))
+        }
+        (asked, _) if all.contains(&asked) => Ok(asked.to_owned()),
+        (asked, _) => Err(Fault::bad_request(format!(
+            "container {asked} is not valid for pod {name}"
+        ))),
+    }
 }
 
 async fn list_or_watch(

@@ -1,5 +1,6 @@
 //! RFC 6902: a list of operations on paths.
 
+use crate::limits::{DEEPEST, LARGEST, depth, size};
 use serde_json::Value;
 
 /// Operations of a patch, at most.
@@ -63,21 +64,25 @@ fn split(path: &str) -> Result<Vec<String>, String> {
 
 /// Applies all operations, or says which one cannot be.
 pub fn apply(target: &mut Value, operations: &[Operation]) -> Result<(), String> {
+    let mut copied = 0;
     for operation in operations {
         let shown = || format!("{} operation at /{}", operation.op, operation.path.join("/"));
-        one(target, operation).map_err(|problem| format!("{}: {problem}", shown()))?;
+        one(target, operation, &mut copied).map_err(|problem| format!("{}: {problem}", shown()))?;
     }
     Ok(())
 }
 
-fn one(target: &mut Value, operation: &Operation) -> Result<(), String> {
+/// Applies one operation; `copied` counts the bytes of all copies, which double what is there in every operation.
+fn one(target: &mut Value, operation: &Operation, copied: &mut usize) -> Result<(), String> {
     let value = || operation.value.clone().unwrap_or_default();
     match operation.op.as_str() {
         "add" => add(target, &operation.path, value()),
         "remove" => remove(target, &operation.path).map(drop),
         "replace" => {
+            let value = value();
+            fits(&operation.path, &value)?;
             let slot = find(target, &operation.path).ok_or("there is nothing to replace")?;
-            *slot = value();
+            *slot = value;
             Ok(())
         }
         "move" => {
@@ -85,10 +90,16 @@ fn one(target: &mut Value, operation: &Operation) -> Result<(), String> {
             add(target, &operation.path, moved)
         }
         "copy" => {
-            let copied = find(target, &operation.from)
-                .ok_or("there is nothing to copy")?
-                .clone();
-            add(target, &operation.path, copied)
+            let source = find(target, &operation.from).ok_or("there is nothing to copy")?;
+            *copied += size(source);
+            if *copied > LARGEST {
+                return Err(format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit \
+                     {LARGEST}"
+                ));
+            }
+            let copy = source.clone();
+            add(target, &operation.path, copy)
         }
         _ => match find(target, &operation.path) {
             Some(found) if *found == value() => Ok(()),
@@ -106,7 +117,16 @@ fn find<'v>(target: &'v mut Value, path: &[String]) -> Option<&'v mut Value> {
     })
 }
 
+/// Nothing gets so deep that it cannot be read, or dropped, on this stack.
+fn fits(path: &[String], value: &Value) -> Result<(), String> {
+    if path.len() + depth(value) > DEEPEST {
+        return Err(format!("the object would have more than {DEEPEST} levels"));
+    }
+    Ok(())
+}
+
 fn add(target: &mut Value, path: &[String], value: Value) -> Result<(), String> {
+    fits(path, &value)?;
     let Some((last, before)) = path.split_last() else {
         *target = value;
         return Ok(());

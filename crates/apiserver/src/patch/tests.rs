@@ -167,3 +167,39 @@ fn strategic_patches_merge_lists_by_their_keys() {
     let error = strategic_merge(&mut target, &json!({"spec": {"$patch": "wish"}}), Some(&schema));
     assert_eq!(error.unwrap_err(), "Wrong patch type: wish");
 }
+
+#[test]
+fn a_json_patch_makes_nothing_too_large_or_too_deep() {
+    let patched = |target: &Value, operations: Vec<Value>| {
+        let operations = parse_json_patch(&operations.into()).unwrap();
+        let mut target = target.clone();
+        json_patch(&mut target, &operations)
+    };
+    let copies = |count: usize, from: &str| {
+        let copy = |number| json!({"op": "copy", "from": from, "path": format!("/a{number}")});
+        (0..count).map(copy).collect::<Vec<_>>()
+    };
+    let target = json!({"text": "x".repeat(1 << 20), "small": {}});
+    assert_eq!(patched(&target, copies(2, "/text")), Ok(()));
+    assert_eq!(patched(&target, copies(90, "/small")), Ok(()));
+    let said = patched(&target, copies(30, "")).unwrap_err();
+    assert!(
+        said.contains("the accumulated size increase of copy is"),
+        "{said}"
+    );
+
+    let path = |levels: usize| "/a".repeat(levels);
+    let add = |levels: usize| json!({"op": "add", "path": path(levels), "value": {}});
+    assert_eq!(patched(&json!({}), (1..100).map(add).collect()), Ok(()));
+    let said = patched(&json!({}), (1..100_000).map(add).take(5000).collect()).unwrap_err();
+    assert!(said.contains("more than 100 levels"), "{said}");
+    let chain: Vec<Value> = (0..200)
+        .flat_map(|_| {
+            let aside = json!({"op": "move", "from": "/a", "path": "/b"});
+            let around = json!({"op": "add", "path": "/a", "value": {}});
+            [aside, around, json!({"op": "move", "from": "/b", "path": "/a/a"})]
+        })
+        .collect();
+    let said = patched(&json!({"a": {}}), chain).unwrap_err();
+    assert!(said.contains("more than 100 levels"), "{said}");
+}

@@ -1,6 +1,6 @@
 //! CRDs: from a definition to served resources, and what is wrong with a definition.
 
-use super::{Column, Nature, Resource, Scale};
+use super::{Column, Nature, Resource, Scale, TABLE};
 use crate::fault::FieldError;
 use crate::schema::{Schema, compile};
 use crate::store::{Selectable, TableId};
@@ -20,6 +20,11 @@ pub fn fill(definition: &mut Value) {
     if spec["conversion"].is_null() {
         spec["conversion"] = json!({"strategy": "None"});
     }
+}
+
+/// Whether a resource is one of the built-in ones, which no definition replaces.
+pub fn is_built_in(group: &str, plural: &str) -> bool {
+    TABLE.iter().any(|row| row.group == group && row.plural == plural)
 }
 
 /// What is wrong with a definition.
@@ -49,6 +54,10 @@ pub fn check(definition: &Value) -> Vec<FieldError> {
     if name != format!("{plural}.{group}") {
         let detail = "must be spec.names.plural+\".\"+spec.group";
         errors.push(FieldError::invalid("metadata.name", name, detail));
+    }
+    if is_built_in(&group, &plural) {
+        let detail = format!("{plural}.{group} is built into this server and cannot be defined anew");
+        errors.push(FieldError::forbidden("spec.names.plural", detail));
     }
     let scope = text(&spec["scope"]);
     if !matches!(scope.as_str(), "Namespaced" | "Cluster") {

@@ -6,12 +6,14 @@
 //! ```
 
 mod file;
+#[cfg(test)]
+mod tests;
 
 use file::File;
 pub use file::FileError;
 
 use crate::admission::Hooks;
-use crate::chores::Chore;
+use crate::chores::{Chore, events};
 use crate::fault::Fault;
 use crate::kinds::ClusterAddresses;
 use crate::resources::{Nature, Registry, Resource, built_in, crd};
@@ -22,6 +24,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tracing::warn;
 
 /// The time, as whoever runs the server has it.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -48,6 +52,8 @@ pub struct Server {
     pub hooks: Hooks,
     /// Where logs of pods come from.
     pub logs: RwLock<Option<Arc<dyn crate::LogSource>>>,
+    /// Held while a budget is counted and an eviction written.
+    pub evictions: Mutex<()>,
     /// Closed when the server stops: watches end.
     pub stopping: watch::Sender<bool>,
 }
@@ -64,6 +70,18 @@ impl Server {
         seed: Option<u64>,
         path: Option<&Path>,
     ) -> Result<(Arc<Server>, mpsc::UnboundedReceiver<Chore>), FileError> {
+        let opened = path.map(File::open).transpose()?;
+        let (server, to_do) = Server::with(clock, seed, opened);
+        server.run_file();
+        Ok((server, to_do))
+    }
+
+    /// A server with an open file that nothing is written to yet.
+    fn with(
+        clock: Clock,
+        seed: Option<u64>,
+        opened: Option<(File, file::Kept)>,
+    ) -> (Arc<Server>, mpsc::UnboundedReceiver<Chore>) {
         let mut store = Store::new();
         let registry = built_in(|| store.add_table());
         let (chores, to_do) = mpsc::unbounded_channel();
@@ -71,11 +89,8 @@ impl Server {
         let (stopping, _) = watch::channel(false);
         let tables = registry.all().len();
         let namespaces = registry.of_nature(Nature::Namespace).table;
-        let (file, kept) = match path {
-            Some(path) => {
-                let (file, kept) = File::open(path)?;
-                (Some(file), kept)
-            }
+        let (file, kept) = match opened {
+            Some((file, kept)) => (Some(file), kept),
             None => (None, file::Kept::default()),
         };
         let random = seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
@@ -94,14 +109,42 @@ impl Server {
             addresses: Mutex::default(),
             hooks: Hooks::default(),
             logs: RwLock::default(),
+            evictions: Mutex::default(),
             stopping,
         });
         server.take_up(kept);
-        if let Some(file) = &server.file {
+        if server.file.is_some() {
             server.settled.store(server.revision(), Ordering::Release);
-            file.run(&server);
         }
-        Ok((server, to_do))
+        (server, to_do)
+    }
+
+    /// Starts to write what there is to write.
+    fn run_file(self: &Arc<Server>) {
+        if let Some(file) = &self.file {
+            file.run(self);
+        }
+    }
+
+    /// Why nothing is kept any more, if so.
+    pub fn problem(&self) -> Option<String> {
+        self.file.as_ref().and_then(File::problem)
+    }
+
+    /// Waits for that problem; without a file there is none, ever.
+    pub fn failed(&self) -> impl Future<Output = String> + Send + use<> {
+        let failing = self.file.as_ref().map(File::failing);
+        async move {
+            let mut problem = None;
+            if let Some(mut failing) = failing {
+                let told = failing.wait_for(Option::is_some).await;
+                problem = told.ok().and_then(|problem| problem.clone());
+            }
+            match problem {
+                Some(problem) => format!("the data file cannot be written: {problem}"),
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// Puts what a file kept in its places; definitions first, as they make places.
@@ -130,11 +173,26 @@ impl Server {
         }
         self.write().restore_revision(kept.revision);
         self.reload_hooks();
-        // What was under way when it stopped goes on.
+        self.go_on();
+    }
+
+    /// What was under way when it stopped, or was still to follow from a write, goes on.
+    fn go_on(&self) {
+        let registry = self.registry();
+        let event_table = registry.of_nature(Nature::Event).table;
+        let (now, instant) = (self.timestamp(), Instant::now());
         let store = self.read();
         for (table, object) in store.everything() {
             if object.deleting || !object.owners.is_empty() {
                 self.chore(Chore::Look(table, object.key.clone()));
+            }
+            if table == self.namespaces {
+                self.chore(Chore::Namespace(object.key.clone()));
+                self.chore(Chore::Endpoints(object.key.clone()));
+            }
+            if table == event_table {
+                let due = instant + events::remaining(&object.value(), now);
+                self.chore(Chore::Expire(due, object.key.clone(), object.revision));
             }
         }
     }
@@ -249,13 +307,14 @@ impl Server {
         }
         let mut settling = self.settling.subscribe();
         loop {
+            // In this order: a problem comes with a change, which must not be taken for seen before the problem is.
+            if *settling.borrow_and_update() >= revision {
+                return Ok(());
+            }
             if let Some(problem) = file.problem() {
                 return Err(Fault::internal(format!(
                     "the data file cannot be written: {problem}"
                 )));
-            }
-            if *settling.borrow_and_update() >= revision {
-                return Ok(());
             }
             if settling.changed().await.is_err() {
                 return Err(Fault::internal("the server is stopping"));
@@ -332,6 +391,10 @@ impl Server {
             Nature::Service | Nature::Pod | Nature::Budget => {
                 self.chore(Chore::Endpoints(object.namespace().into()))
             }
+            Nature::Event if !removed => {
+                let due = Instant::now() + events::KEPT;
+                self.chore(Chore::Expire(due, object.key.clone(), object.revision));
+            }
             _ => {}
         }
         if removed && resource.namespaced {
@@ -380,6 +443,11 @@ impl Server {
             .as_str()
             .unwrap_or_default()
             .to_owned();
+        if defines_built_in(definition) {
+            // New ones are refused; a data file may have one from before.
+            warn!(name, "a definition of a built-in resource is left out");
+            return;
+        }
         let mut tables = locked(&self.custom_tables);
         let table = *tables.entry(name).or_insert_with(|| {
             let mut wakers = self.wakers.write().unwrap_or_else(PoisonError::into_inner);
@@ -397,6 +465,9 @@ impl Server {
     }
 
     fn undefine(&self, definition: &Value) {
+        if defines_built_in(definition) {
+            return;
+        }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &definition["spec"];
         let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
@@ -435,4 +506,11 @@ impl Server {
         };
         self.hooks.load(&of(Nature::Mutating), &of(Nature::Validating));
     }
+}
+
+/// Whether a definition names a resource that is there without it.
+fn defines_built_in(definition: &Value) -> bool {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &definition["spec"];
+    crd::is_built_in(&text(&spec["group"]), &text(&spec["names"]["plural"]))
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use tracing::error;
 
 /// Texts of labels, in the order of their keys.
 pub type Labels = Vec<(Box<str>, Box<str>)>;
@@ -122,9 +123,12 @@ impl Object {
         }
     }
 
-    /// Reads it.
+    /// Reads it. What is stored was written by us and is not too deep; should it be unreadable nevertheless, it is nothing.
     pub fn value(&self) -> Value {
-        serde_json::from_slice(&self.bytes).expect("what is stored was written by us")
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|error| {
+            error!(key = &*self.key, %error, "a stored object cannot be read");
+            Value::Null
+        })
     }
 
     /// Name, without the namespace.
@@ -190,6 +194,12 @@ mod tests {
         assert_eq!(object.value(), expected);
         assert_eq!(object.revision, 1234);
         assert_eq!(&object.bytes[..], serde_json::to_vec(&expected).unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_nothing_rather_than_the_end() {
+        let deep = (0..200).fold(json!({}), |value, _| json!({"a": value}));
+        assert_eq!(Object::new("a", deep, 7, &[]).value(), Value::Null);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::admission::Operation;
 use crate::apply;
 use crate::fault::Fault;
 use crate::kinds;
+use crate::limits;
 use crate::resources::{Nature, Resource, crd};
 use crate::server::Server;
 use crate::store::{Event, Expect, Object};
@@ -153,6 +154,7 @@ impl Server {
         {
             metadata.remove("managedFields");
         }
+        limits::check(&object)?;
         self.store_version(resource, &mut object);
         Ok(object)
     }

@@ -5,7 +5,7 @@ use crate::admission::Operation;
 use crate::fault::{Fault, FieldError};
 use crate::resources::{Nature, Resource};
 use crate::selector::Selector;
-use crate::server::Server;
+use crate::server::{Server, locked};
 use crate::store::{Clash, Expect, Object, Range};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -98,9 +98,22 @@ impl Deleted {
     }
 }
 
+/// Refuses to have a pod taken away.
+pub(super) type MayEvict<'a> = dyn Fn(&Value) -> Result<(), Fault> + Sync + 'a;
+
 impl Server {
     /// Deletes an object.
     pub async fn delete(&self, call: &Call<'_>, options: &DeleteOptions) -> Result<Deleted, Fault> {
+        self.delete_if(call, options, None).await
+    }
+
+    /// Deletes an object that may be evicted, if that is asked.
+    pub(super) async fn delete_if(
+        &self,
+        call: &Call<'_>,
+        options: &DeleteOptions,
+        may_evict: Option<&MayEvict<'_>>,
+    ) -> Result<Deleted, Fault> {
         let key = call.key();
         let mut asked = false;
         for _ in 0..TRIES {
@@ -109,6 +122,9 @@ impl Server {
                 .ok_or_else(|| call.not_found())?;
             preconditions(call, options, &current)?;
             let mut object = current.value();
+            if let Some(may_evict) = may_evict {
+                may_evict(&object)?;
+            }
             if !asked {
                 self.hooks
                     .mutate(self, call, Operation::Delete, &mut Value::Null, Some(&object))
@@ -120,9 +136,11 @@ impl Server {
                 asked = true;
             }
             let Some(goes) = self.mark(call.resource, &mut object, options) else {
+                self.settled(current.revision).await?;
                 return Ok(Deleted::Going(current));
             };
             if call.dry_run {
+                self.settled(current.revision).await?;
                 return Ok(if goes {
                     Deleted::Gone(current)
                 } else {
@@ -130,9 +148,19 @@ impl Server {
                 });
             }
             let expect = Expect::At(current.revision);
-            let event = match goes {
+            let write = || match goes {
                 true => self.remove(call.resource, &key, expect, object),
                 false => self.put(call.resource, &key, expect, object),
+            };
+            let event = match may_evict {
+                None => write(),
+                Some(may_evict) => {
+                    // While webhooks were asked, another eviction may have used up the budget: one at a time is counted
+                    // and written.
+                    let _turn = locked(&self.evictions);
+                    may_evict(&current.value())?;
+                    write()
+                }
             };
             match event {
                 Ok(event) => {
@@ -229,6 +257,8 @@ impl Server {
                 Err(fault) => return Err(fault),
             }
         }
+        // Others may have deleted some of them just now.
+        self.settled(self.revision()).await?;
         Ok(deleted)
     }
 }

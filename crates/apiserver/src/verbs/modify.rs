@@ -7,6 +7,7 @@ use crate::admission::Operation;
 use crate::apply;
 use crate::fault::{Fault, FieldError};
 use crate::kinds::meta;
+use crate::limits;
 use crate::patch;
 use crate::resources::{Nature, Resource, crd};
 use crate::server::Server;
@@ -267,13 +268,16 @@ impl Server {
         let unchanged = same(&new, old, applies);
         let gone = is_done(resource, &new);
         if unchanged && !gone {
+            self.settled(current.revision).await?;
             return Ok(Attempt::Done(Written {
                 object: current.clone(),
                 created: false,
             }));
         }
+        limits::check(&new)?;
         self.store_version(resource, &mut new);
         if call.dry_run {
+            self.settled(current.revision).await?;
             let object = Object::new(key, new, current.revision, &resource.selectable);
             return Ok(Attempt::Done(Written {
                 object: Arc::new(object),

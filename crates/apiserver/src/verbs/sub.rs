@@ -97,18 +97,13 @@ impl Server {
             .get(call.resource.table, &call.key())
             .ok_or_else(|| call.not_found())?
             .value();
-        let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending")
-            || !pod["metadata"]["deletionTimestamp"].is_null();
-        if !is_free {
-            self.ask_budgets(call, &pod)?;
-        }
         let mut options = DeleteOptions::read(&eviction["deleteOptions"], |_| None)?;
         options.uid = options
             .uid
             .or_else(|| pod["metadata"]["uid"].as_str().map(str::to_owned));
+        let may_evict = |pod: &Value| self.ask_budgets(call, pod);
         if call.dry_run {
-            return Ok(());
+            return may_evict(&pod);
         }
         let plain = Call {
             subresource: "",
@@ -116,10 +111,16 @@ impl Server {
             manager: None,
             ..*call
         };
-        self.delete(&plain, &options).await.map(drop)
+        self.delete_if(&plain, &options, Some(&may_evict)).await.map(drop)
     }
 
     fn ask_budgets(&self, call: &Call<'_>, pod: &Value) -> Result<(), Fault> {
+        let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+        let is_free = matches!(phase, "Succeeded" | "Failed" | "Pending")
+            || !pod["metadata"]["deletionTimestamp"].is_null();
+        if is_free {
+            return Ok(());
+        }
         let all: Vec<Value> = self
             .all(Nature::Budget, call.namespace)
             .iter()
@@ -154,10 +155,8 @@ impl Server {
     }
 
     /// Reads the scale of an object.
-    pub fn scale(&self, call: &Call<'_>) -> Result<Value, Fault> {
-        let object = self
-            .get(call.resource.table, &call.key())
-            .ok_or_else(|| call.not_found())?;
+    pub async fn scale(&self, call: &Call<'_>) -> Result<Value, Fault> {
+        let object = self.read_one(call).await?;
         scale_of(call, &object.value())
     }
 

@@ -7,12 +7,21 @@ use crate::api::{Api, Scope};
 use crate::args::ListingArgs;
 use crate::failure::Failure;
 use crate::live::{Change, Item, Live, Whole};
-use crate::output::{Column, Format, NOTHING, ObjectWriter, Out, Table};
-use std::collections::BTreeMap;
+use crate::output::{Column, Format, NOTHING, ObjectWriter, Out, Table, tell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 /// What stands in the state of something that was deleted.
 const DELETED: &str = "Deleted";
+
+/// The cells of something that was deleted; after them where there is no column for it.
+pub fn deleted(mut row: Vec<String>, state: Option<usize>) -> Vec<String> {
+    match state.and_then(|state| row.get_mut(state)) {
+        Some(cell) => DELETED.clone_into(cell),
+        None => row.push(DELETED.to_owned()),
+    }
+    row
+}
 
 /// A list to be shown.
 pub struct Listing<'a, T> {
@@ -23,7 +32,10 @@ pub struct Listing<'a, T> {
     /// The columns of the table.
     pub columns: Vec<Column>,
     /// Which column says how an object is, for those that are deleted.
-    pub state: usize,
+    pub state: Option<usize>,
+    /// So many of the first columns put the rows in order; 0 leaves them in that of the server, which takes the `/` after
+    /// a namespace for a part of it: `team-a` comes before `team`.
+    pub order: usize,
     /// Whether an object is among those that are wanted.
     pub keep: &'a dyn Fn(&T) -> bool,
     /// Its cells.
@@ -57,6 +69,7 @@ impl<T: Item> Listing<'_, T> {
         if is_empty || (table.is_empty() && !self.bare_header) {
             out.write_all(NOTHING.as_bytes())?;
         } else {
+            table.sort(self.order);
             table.print(out)?;
         }
         Ok(0)
@@ -75,17 +88,13 @@ impl<T: Item> Listing<'_, T> {
                     row
                 }
                 Change::Applied(_) => continue,
-                Change::Gone(key) => match rows.remove(&(key.namespace, key.name)) {
-                    Some(mut row) => {
-                        if let Some(cell) = row.get_mut(self.state) {
-                            DELETED.clone_into(cell);
-                        }
-                        row
-                    }
+                Change::Gone(gone) => match rows.remove(&(gone.key.namespace, gone.key.name)) {
+                    Some(row) => deleted(row, self.state),
                     None => continue,
                 },
                 Change::Listed => {
-                    if let Some(table) = table.take() {
+                    if let Some(mut table) = table.take() {
+                        table.sort(self.order);
                         layout = Some(table.print(out)?);
                         out.flush()?;
                     }
@@ -118,7 +127,8 @@ impl<T: Item> Listing<'_, T> {
             }
         }
         if writer.end()? == 0 && format == Format::Name {
-            out.write_all(NOTHING.as_bytes())?;
+            // Whoever reads names takes each line for one.
+            tell(NOTHING);
         }
         Ok(0)
     }
@@ -126,21 +136,29 @@ impl<T: Item> Listing<'_, T> {
     async fn changing_objects(self, api: &Api, out: &mut Out, format: Format) -> Result<u8, Failure> {
         let kind = self.scope.kind();
         let mut live = Live::<Whole>::new(api, self.scope);
+        let mut writer = ObjectWriter::single(out, format, kind);
         let mut is_listed = false;
+        let mut shown: BTreeSet<(String, String)> = BTreeSet::new();
         loop {
             match live.next().await {
                 Change::Applied(whole) if wanted(self.keep, &whole) => {
-                    ObjectWriter::single(out, format, kind).push(whole.0)?;
-                    if is_listed {
-                        out.flush()?;
+                    let key = whole.key();
+                    shown.insert((key.namespace, key.name));
+                    writer.push(whole.0)?;
+                }
+                Change::Gone(gone) => {
+                    let name = (gone.key.namespace.clone(), gone.key.name.clone());
+                    if shown.remove(&name) {
+                        // As kubectl does: once more, as it was last.
+                        writer.push(gone.last.unwrap_or_else(|| Whole::from(gone.key)).0)?;
                     }
                 }
-                Change::Listed => {
-                    is_listed = true;
-                    out.flush()?;
-                }
+                Change::Listed => is_listed = true,
                 Change::Trouble(failure) if !is_listed => return Err(failure),
-                Change::Applied(_) | Change::Gone(_) | Change::Trouble(_) => {}
+                Change::Applied(_) | Change::Trouble(_) => {}
+            }
+            if is_listed {
+                writer.flush()?;
             }
         }
     }
@@ -149,4 +167,76 @@ impl<T: Item> Listing<'_, T> {
 /// Whether a whole object is wanted. One that cannot be read is shown rather than hidden.
 fn wanted<T: Item>(keep: &dyn Fn(&T) -> bool, whole: &Whole) -> bool {
     T::deserialize(&whole.0).map_or(true, |item| keep(&item))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake::{Answer, Fake};
+    use serde_json::{Value, json};
+
+    fn object(name: &str, version: u32) -> Value {
+        json!({"metadata": {"name": name, "namespace": "ns", "resourceVersion": version.to_string()}})
+    }
+
+    async fn changing() -> Fake {
+        Fake::serve(|path| match path.contains("watch=true") {
+            true => Answer::stream(&[("MODIFIED", object("a", 2)), ("DELETED", object("a", 3))]),
+            false => Answer::list(&[object("a", 1), object("b", 1)]),
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn objects_that_change_are_documents_of_one_stream() {
+        let words = ["jobtemplate", "list", "-n", "ns", "-w", "-o", "yaml"];
+        let printed = changing().await.vcctl_until(&words, "\"3\"\n").await;
+        let documents = crate::output::files::objects(&printed).unwrap();
+        let versions: Vec<_> = documents
+            .iter()
+            .map(|object| {
+                format!(
+                    "{}{}",
+                    object["metadata"]["name"], object["metadata"]["resourceVersion"]
+                )
+            })
+            .map(|text| text.replace('"', ""))
+            .collect();
+        // What is deleted comes once more, as with kubectl.
+        assert_eq!(versions, ["a1", "b1", "a2", "a3"], "{printed}");
+    }
+
+    #[tokio::test]
+    async fn what_is_deleted_says_so_where_it_can() {
+        let words = ["jobtemplate", "list", "-n", "ns", "--watch=true"];
+        let printed = changing().await.vcctl_until(&words, "Deleted").await;
+        let lines: Vec<Vec<&str>> = printed
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            lines[1..],
+            [
+                vec!["a", "ns"],
+                vec!["b", "ns"],
+                vec!["a", "ns"],
+                vec!["a", "ns", "Deleted"]
+            ]
+        );
+        let words = ["jobflow", "list", "-n", "ns", "-w"];
+        let printed = changing().await.vcctl_until(&words, "Deleted").await;
+        let last = printed.lines().last().unwrap();
+        assert_eq!(
+            last.split_whitespace().collect::<Vec<_>>(),
+            ["a", "ns", "Deleted", "<unknown>"]
+        );
+    }
+
+    #[tokio::test]
+    async fn no_names_are_no_line() {
+        let fake = Fake::serve(|_| Answer::list(&[])).await;
+        let (printed, ended) = fake.vcctl(&["job", "list", "-o", "name"]).await;
+        assert_eq!((printed.as_str(), ended), ("", Ok(0)));
+        let (printed, _) = fake.vcctl(&["job", "list"]).await;
+        assert_eq!(printed, "No resources found\n");
+    }
 }

@@ -1,6 +1,6 @@
 //! `vcctl version`: what was built, in the lines that scripts read.
 
-use crate::args::IgnoredArgs;
+use crate::args::{ConnectArgs, IgnoredArgs};
 use crate::failure::Failure;
 use crate::output::Out;
 use std::io::Write as _;
@@ -12,6 +12,9 @@ const MISSING: &str = "Not provided.";
 /// Print the version
 #[derive(Clone, Debug, clap::Args)]
 pub struct VersionArgs {
+    // Taken as every command takes them; no server is asked.
+    #[command(flatten)]
+    connect: ConnectArgs,
     #[command(flatten)]
     ignored: IgnoredArgs,
 }

@@ -10,14 +10,14 @@ pub mod times;
 pub use objects::{Format, ObjectWriter};
 pub use table::{Column, Table};
 
-use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 /// What a list without anything in it prints.
 pub const NOTHING: &str = "No resources found\n";
 
 /// Standard output. It is written when it is flushed, or when much has gathered.
 pub struct Out {
-    stdout: BufWriter<Stdout>,
+    sink: BufWriter<Box<dyn Write + Send>>,
     colours: bool,
 }
 
@@ -27,8 +27,17 @@ impl Out {
         let stdout = io::stdout();
         let colours = stdout.is_terminal() && colour::are_wanted(|name| std::env::var_os(name));
         Out {
-            stdout: BufWriter::with_capacity(64 << 10, stdout),
+            sink: BufWriter::with_capacity(64 << 10, Box::new(stdout)),
             colours,
+        }
+    }
+
+    /// Into something else.
+    #[cfg(test)]
+    pub fn to(sink: impl Write + Send + 'static) -> Self {
+        Out {
+            sink: BufWriter::new(Box::new(sink)),
+            colours: false,
         }
     }
 
@@ -40,11 +49,11 @@ impl Out {
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stdout.write(bytes)
+        self.sink.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stdout.flush()
+        self.sink.flush()
     }
 }
 

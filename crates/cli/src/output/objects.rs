@@ -74,6 +74,11 @@ impl<'a> ObjectWriter<'a> {
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
+    /// What was printed is to be seen now.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+
     /// Ends a list. How many objects it had.
     pub fn end(self) -> Result<usize, Failure> {
         if self.is_list {

@@ -78,6 +78,12 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Puts the rows in the order of so many of their first cells; those that are equal stay as they are.
+    pub fn sort(&mut self, cells: usize) {
+        self.rows
+            .sort_by(|a, b| a.iter().take(cells).cmp(b.iter().take(cells)));
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -96,6 +102,19 @@ impl Table {
             layout.print(out, row)?;
         }
         Ok(layout)
+    }
+
+    /// What is printed, without colours.
+    #[cfg(test)]
+    pub fn lines(&self) -> String {
+        let header: Vec<_> = self
+            .columns
+            .iter()
+            .map(|column| column.header.to_owned())
+            .collect();
+        let layout = self.layout();
+        let rows = std::iter::once(&header).chain(&self.rows);
+        rows.map(|row| layout.line(row, false)).collect()
     }
 
     /// The widths that the rows so far ask for.

@@ -11,13 +11,14 @@
 mod cluster;
 mod follow;
 mod manifests;
+mod output;
 mod record;
 mod summary;
 
 pub use manifests::{Manifest, Manifests};
 
 use crate::api::Api;
-use crate::commands::job::logs::{News, follow_pod, following, write_line};
+use crate::commands::job::logs::write_line;
 use crate::commands::job::progress::{Board, Progress};
 use crate::commands::job::wait::End;
 use crate::commands::pod::status::PodItem;
@@ -25,6 +26,7 @@ use crate::failure::Failure;
 use crate::output::{Out, tell};
 use crate::planning::{self, SchedulerArgs};
 use follow::Update;
+use output::{News, Output};
 use record::Record;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -167,13 +169,10 @@ struct Show<'a> {
     out: Out,
     /// Whether lines of logs have the name of their pod.
     has_prefix: bool,
-    /// Pods whose logs are followed.
-    followed: BTreeSet<String>,
+    /// Logs that are followed.
+    logs: Output,
     /// Jobs and groups of which it was told why they wait.
     explained: BTreeSet<(String, String)>,
-    open_logs: usize,
-    log_sender: mpsc::Sender<News>,
-    logs: mpsc::Receiver<News>,
     tasks: JoinSet<()>,
     began: Instant,
 }
@@ -181,7 +180,6 @@ struct Show<'a> {
 impl<'a> Show<'a> {
     fn new(api: &'a Api, records: Vec<Record>, settings: &'a Settings) -> Self {
         let board = Board::new();
-        let (log_sender, logs) = mpsc::channel(1000);
         Show {
             api,
             settings,
@@ -190,11 +188,8 @@ impl<'a> Show<'a> {
             records,
             board,
             out: Out::standard(),
-            followed: BTreeSet::new(),
+            logs: Output::new(),
             explained: BTreeSet::new(),
-            open_logs: 0,
-            log_sender,
-            logs,
             tasks: JoinSet::new(),
             began: Instant::now(),
         }
@@ -217,7 +212,7 @@ impl<'a> Show<'a> {
         loop {
             tokio::select! {
                 Some(update) = updates.recv() => self.take(update)?,
-                Some(news) = self.logs.recv() => self.print(news)?,
+                Some(news) = self.logs.next() => self.print(news)?,
                 _ = tick.tick() => {
                     self.show();
                     self.look_at_time().await;
@@ -225,7 +220,7 @@ impl<'a> Show<'a> {
             }
             if self.records.iter().all(|record| record.end.is_some()) {
                 let since = *over_since.get_or_insert_with(Instant::now);
-                if self.open_logs == 0 || since.elapsed() > LAST_LINES {
+                if !self.logs.is_open() || since.elapsed() > LAST_LINES {
                     self.show();
                     return Ok(());
                 }
@@ -246,21 +241,20 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// Follows the log of a pod that has started, if it is one of those whose logs are shown.
+    /// Follows the log of a pod, if it is one of those whose logs are shown.
     fn follow_log(&mut self, at: usize, pod: PodItem) {
-        let is_shown = self.settings.has_logs && self.records[at].logs(&pod);
-        let has_started = !matches!(pod.status.phase.as_str(), "" | "Pending");
-        if is_shown && has_started && self.followed.insert(pod.metadata.uid.clone()) {
-            self.open_logs += 1;
-            let (api, news) = (self.api.clone(), self.log_sender.clone());
-            self.tasks.spawn(follow_pod(api, following(&pod), pod, news));
+        if self.settings.has_logs && self.records[at].logs(&pod) {
+            self.logs.see(self.api, pod, &mut self.tasks);
         }
     }
 
     fn print(&mut self, news: News) -> Result<(), Failure> {
-        let News::Line { pod, line } = news else {
-            self.open_logs -= 1;
-            return Ok(());
+        let (pod, line) = match news {
+            News::Line { pod, line } => (pod, line),
+            News::End { uid, shown } => {
+                self.logs.ended(self.api, &uid, shown, &mut self.tasks);
+                return Ok(());
+            }
         };
         let prefix = match self.has_prefix {
             true => format!("[{pod}] "),

@@ -87,3 +87,22 @@ async fn a_queue_counts_its_groups_and_is_closed_when_the_last_is_gone() {
     let closed = wait_state(stage, "busy", "Closed").await;
     assert_eq!(closed["status"]["running"].as_i64().unwrap_or(0), 0, "{closed}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_waits_for_its_queue_and_says_so() {
+    let troupe = Troupe::play_with(&["--max-requeue-num=2"]).await;
+    let stage = &troupe.stage;
+    let spec = json!({"tasks": [task("t", 1)], "queue": "to-come"});
+    stage.submit("early", &spec).await;
+    let (kind, message) = stage.wait_event("early", "PodGroupError").await;
+    assert_eq!(
+        (&*kind, &*message),
+        (
+            "Warning",
+            "Failed to create PodGroup, err: queue to-come is not found"
+        )
+    );
+    stage.wait_job("early", "Pending").await;
+    stage.queue("to-come", 1, &json!({})).await;
+    stage.wait_running("early", 1).await;
+}

@@ -79,6 +79,8 @@ async fn when_the_leader_is_killed_the_other_takes_over_after_the_lease_and_work
     stage.wait_bound("after", 2).await;
     // Not before the time that the dead one may have had, which is counted from its last renewal.
     assert!(took >= LEASE_DURATION - Duration::from_secs(2), "{took:?}");
+    // And no later than that time and a look at the lease after it.
+    assert!(took < LEASE_DURATION + Duration::from_millis(700), "{took:?}");
     let lease = stage.get(LEASE).await;
     assert_ne!(lease["spec"]["holderIdentity"], held["spec"]["holderIdentity"]);
     assert_eq!(lease["spec"]["leaseTransitions"], 1);

@@ -1,4 +1,4 @@
-//! `vcctl job explain` in ten situations: the first reason is the one that a person would give, and the change that is
+//! `vcctl job explain` in twelve situations: the first reason is the one that a person would give, and the change that is
 //! suggested first does start the job. And `vcctl plan`, which says the same before a Job is there.
 
 use serde_json::{Value, json};
@@ -136,6 +136,12 @@ impl Act {
         match text("how") {
             "patch" => drop(done(objects::merge_patch(client, &path, patch).await)),
             "patchStatus" => done(objects::merge_patch_status(client, &path, &patch["status"]).await),
+            "resume" => {
+                let job = self.stage.get(&path).await;
+                let target = json!({"apiVersion": text("apiVersion"), "kind": "Job", "name": text("name"),
+                    "uid": job["metadata"]["uid"]});
+                self.stage.command("train-resume-", "ResumeJob", &target).await;
+            }
             "recreate" => {
                 let old = self.stage.get(&path).await;
                 done(objects::delete(client, &path).await);
@@ -310,6 +316,47 @@ async fn a_priority_that_is_too_low() {
         )
         .await,
     );
+}
+
+/// The first one is admitted, and no node has room for it; what it was promised is kept from those that come after it.
+#[tokio::test]
+async fn a_job_of_higher_priority_that_goes_first() {
+    let conf = PLAIN.replace("{name: predicates}", "{name: overcommit}, {name: predicates}");
+    let act = Act::begin(&conf, &[node("n1", "4"), node("n2", "4")]).await;
+    let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "explain-first"}, "value": 100});
+    let classes = |name: &str| objects::path("scheduling.k8s.io/v1", "", "priorityclasses", name);
+    act.stage.create(&classes(""), &class).await;
+    act.runs("busy", "default", 2, "2").await;
+    let first =
+        json!({"queue": "default", "priorityClassName": "explain-first", "tasks": [task("w", 1, "3")]});
+    let first = act.stage.submit("first", &first).await;
+    let group = format!("first-{}", first["metadata"]["uid"].as_str().unwrap());
+    act.stage
+        .wait(&act.stage.group_path(&group), "it is admitted", |group| {
+            group["status"]["phase"] == "Inqueue"
+        })
+        .await;
+    act.submit("train", "default", 3, "1").await;
+    let told = act.explained("behind").await;
+    let ahead = &told["reasons"][0]["ahead"][0];
+    let named = format!("{}/first", act.stage.namespace);
+    assert_eq!(ahead["job"], named.as_str(), "{told:#}");
+    assert_eq!(ahead["priority"], 100, "{told:#}");
+    act.starts_with("behind", "lowerMinimum", 2).await;
+    done(objects::delete(&act.stage.client, &classes("explain-first")).await);
+}
+
+#[tokio::test]
+async fn a_job_that_was_aborted() {
+    let act = Act::begin(PLAIN, &[node("n1", "4")]).await;
+    act.runs("train", "default", 2, "1").await;
+    let job = act.stage.get(&act.stage.job_path("train")).await;
+    let target = json!({"apiVersion": BATCH, "kind": "Job", "name": "train", "uid": job["metadata"]["uid"]});
+    act.stage.command("train-abort-", "AbortJob", &target).await;
+    act.stage.wait_job("train", "Aborted").await;
+    act.stage.wait_pods("train", &[]).await;
+    act.starts_with("suspended", "resume", 2).await;
 }
 
 #[tokio::test]

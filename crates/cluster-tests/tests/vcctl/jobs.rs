@@ -21,6 +21,7 @@ async fn jobs_are_listed() {
     script.run("vcctl job list -n NS -q nowhere");
     script.run("vcctl job list -n nowhere some words that are ignored");
     script.run("vcctl job list -n nowhere -o json");
+    script.run("vcctl job list -n nowhere -o name");
     script.run("vcctl job list -n NS --selector broken -o yaml");
     assert_snapshot!(script.text());
 }
@@ -47,6 +48,7 @@ async fn jobs_are_run_suspended_resumed_and_deleted() {
     script.run("vcctl job run -n NS");
     script.run("vcctl job run -n NS -N x -R cpu");
     script.run("vcctl job run -n NS -N x --requests cpu=many");
+    script.run("vcctl job run -n NS -N x --requests cpu=100K");
     script.run("vcctl job run -n NS -f job.json");
     script.run("vcctl job run -n NS -f nowhere.yaml");
     let job = stage
@@ -65,6 +67,7 @@ async fn jobs_are_run_suspended_resumed_and_deleted() {
     script.run("vcctl job logs -n NS");
     script.run("vcctl job logs -n NS nobody");
     script.run("vcctl job logs -n NS broken");
+    script.run("vcctl job logs -n NS train -c typo");
     assert_snapshot!(script.text());
 
     let quick = objects::try_get(&stage.client, &stage.job_path("quick"))

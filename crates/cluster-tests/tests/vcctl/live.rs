@@ -79,4 +79,18 @@ async fn a_list_of_queues_follows_their_podgroups() {
     let patch = json!({"status": {"phase": "Pending"}});
     objects::merge_patch(&stage.client, &path, &patch).await.unwrap();
     assert_eq!(list.line_of("research "), "research 3 Open root 1 2 1 0 0");
+    let path = objects::path("scheduling.volcano.sh/v1beta1", "", "queues", "retired");
+    objects::delete(&stage.client, &path).await.unwrap();
+    assert_eq!(list.line_of("retired 2 Deleted"), "retired 2 Deleted 0 0 0 0 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_that_change_are_documents_of_one_stream() {
+    let stage = world::set().await;
+    let mut list = Following::start(&stage, "vcctl jobtemplate list -n NS -w -o yaml");
+    assert_eq!(list.line(), "apiVersion: flow.volcano.sh/v1alpha1");
+    let path = stage.path("flow.volcano.sh/v1alpha1", "jobtemplates", "step");
+    objects::delete(&stage.client, &path).await.unwrap();
+    list.line_of("---");
+    list.line_of("name: step");
 }

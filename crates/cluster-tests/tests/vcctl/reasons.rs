@@ -17,7 +17,7 @@ fn task(replicas: usize, cpu: &str) -> Value {
 }
 
 /// Two nodes for everybody and a larger one for some; a queue that is small and one that is closed; a Job that runs on
-/// two CPUs of the small queue, one that is over, Jobs that wait for various reasons, and a PodGroup without a Job.
+/// two CPUs of the small queue, one that is over, one that is aborted, Jobs that wait for various reasons, and a PodGroup without a Job.
 async fn set() -> Stage {
     let stage = done(Stage::set().await);
     stage.add_node(&Node::new("n1").cpu("4").memory("64Gi")).await;
@@ -52,6 +52,7 @@ async fn set() -> Stage {
             json!({"queue": "small", "tasks": [task(4, "1")]}),
         ),
         ("over", "Completed", json!({"tasks": [task(1, "1")]})),
+        ("paused", "Aborted", json!({"tasks": [task(1, "1")]})),
         ("picky", "Pending", json!({"tasks": [selecting(task(1, "1"))]})),
         ("soon", "Pending", json!({"tasks": [task(2, "1")]})),
         ("tainted", "Pending", json!({"tasks": [task(1, "6")]})),
@@ -61,7 +62,7 @@ async fn set() -> Stage {
         let status = json!({"state": {"phase": phase}});
         done(objects::merge_patch_status(&stage.client, &stage.job_path(name), &status).await);
         if name == "busy" {
-            runs(&stage, &submitted).await;
+            runs(&stage, &submitted, "small", 2, "1").await;
         }
     }
     let mut lone = objects::pod_group(&stage.namespace, "lone", 3, "default");
@@ -71,18 +72,22 @@ async fn set() -> Stage {
     stage
 }
 
-fn selecting(mut task: Value) -> Value {
-    task["template"]["spec"]["nodeSelector"] = json!({"disk": "ssd"});
+fn selecting(task: Value) -> Value {
+    on(task, &json!({"disk": "ssd"}))
+}
+
+fn on(mut task: Value, selector: &Value) -> Value {
+    task["template"]["spec"]["nodeSelector"] = selector.clone();
     task
 }
 
 /// The PodGroup of a Job of two pods, and these on two nodes.
-async fn runs(stage: &Stage, job: &Value) {
+async fn runs(stage: &Stage, job: &Value, queue: &str, minimum: u32, cpu: &str) {
     let name = objects::name_of(job);
     let group = format!("{name}-{}", job["metadata"]["uid"].as_str().unwrap());
     let owner = json!({"apiVersion": job["apiVersion"], "kind": "Job", "name": name,
         "uid": job["metadata"]["uid"], "controller": true});
-    let mut object = objects::pod_group(&stage.namespace, &group, 2, "small");
+    let mut object = objects::pod_group(&stage.namespace, &group, minimum, queue);
     object["metadata"]["ownerReferences"] = json!([owner]);
     object["status"] = json!({"phase": "Running", "running": 2});
     stage.group(&object).await;
@@ -91,7 +96,7 @@ async fn runs(stage: &Stage, job: &Value) {
         let made = stage
             .pod(&pod)
             .group(&group)
-            .cpu("1")
+            .cpu(cpu)
             .annotation("volcano.sh/job-name", name)
             .annotation("volcano.sh/task-spec", "w")
             .label("volcano.sh/job-name", name)
@@ -114,6 +119,7 @@ async fn reasons_are_told_to_people_and_programs() {
         "full-queue",
         "lone",
         "over",
+        "paused",
         "picky",
         "soon",
         "tainted",
@@ -166,5 +172,38 @@ async fn plans_are_made_of_files() {
     script.run("vcctl plan -n NS");
     // Nothing was written.
     script.run("vcctl job list -n NS -o name");
+    assert_snapshot!(script.text());
+}
+
+/// Two nodes that a Job has filled, of which it needs one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_says_who_would_have_to_go() {
+    let stage = done(Stage::set().await);
+    for name in ["n1", "n2"] {
+        stage.add_node(&Node::new(name).cpu("4").memory("64Gi")).await;
+    }
+    stage.queue("default", 1, &json!({})).await;
+    let status = json!({"state": "Open"});
+    done(objects::merge_patch_status(&stage.client, &stage.queue_path("default"), &status).await);
+    let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "plan-urgent"}, "value": 1000});
+    let classes = |name: &str| objects::path("scheduling.k8s.io/v1", "", "priorityclasses", name);
+    stage.create(&classes(""), &class).await;
+    let busy = json!({"queue": "default", "minAvailable": 1, "tasks": [task(2, "4")]});
+    let busy = stage.submit("busy", &busy).await;
+    let status = json!({"state": {"phase": "Running"}});
+    done(objects::merge_patch_status(&stage.client, &stage.job_path("busy"), &status).await);
+    runs(&stage, &busy, "default", 1, "4").await;
+    let conf = "actions: enqueue, allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n\
+                - plugins: [{name: predicates}, {name: nodeorder}]\n";
+    let conf = done(stage.file("preempt.conf", conf));
+    let selector = json!({"kubernetes.io/hostname": "n1"});
+    let urgent = json!({"priorityClassName": "plan-urgent", "tasks": [on(task(1, "2"), &selector)]});
+    let urgent = done(stage.file("urgent.yaml", &job("urgent", &urgent).to_string()));
+    let mut script = Transcript::of(&stage);
+    let files = [("CONF", conf.as_path()), ("FILE", urgent.as_path())];
+    script.run_files("vcctl plan -f FILE -n NS --scheduler-conf CONF", &files);
+    script.run_files("vcctl plan -f FILE -n NS --scheduler-conf CONF -o json", &files);
+    done(objects::delete(&stage.client, &classes("plan-urgent")).await);
     assert_snapshot!(script.text());
 }

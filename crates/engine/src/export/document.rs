@@ -45,6 +45,8 @@ impl Serialize for Document<'_> {
             Delta::Volume(object) => write(kind, &**object, &[], to),
             Delta::StorageClass(object) => write(kind, &**object, &[], to),
             Delta::CsiNode(object) => write(kind, &**object, &[], to),
+            Delta::CsiDriver(object) => write(kind, &**object, &[], to),
+            Delta::StorageCapacity(object) => write(kind, &**object, &[], to),
             Delta::ResourceQuota(object) => write(kind, &**object, &[], to),
             Delta::DisruptionBudget(object) => write(kind, &**object, &[], to),
             _ => Err(S::Error::custom("this change brings no object")),

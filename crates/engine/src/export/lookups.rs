@@ -62,14 +62,22 @@ pub(super) fn after_nodes(m: &Model) -> impl Iterator<Item = Delta> + '_ {
         by_key(m, cluster.claims.iter()).map(|object| Delta::Claim(trimmed(object, |o| &mut o.metadata)));
     let csi_nodes = by_name(m, cluster.csi_nodes.iter())
         .map(|(_, object)| Delta::CsiNode(trimmed(object, |o| &mut o.metadata)));
+    let csi_drivers = cluster
+        .csi_drivers
+        .values()
+        .map(|object| Delta::CsiDriver(trimmed(object, |o| &mut o.metadata)));
+    let capacities = by_key(m, cluster.storage_capacities.iter())
+        .map(|capacity| Delta::StorageCapacity(trimmed(&capacity.object, |o| &mut o.metadata)));
     let quotas = by_key(m, cluster.quotas.iter())
         .map(|object| Delta::ResourceQuota(trimmed(object, |o| &mut o.metadata)));
     let budgets = by_key(m, cluster.budgets.iter())
-        .map(|object| Delta::DisruptionBudget(trimmed(object, |o| &mut o.metadata)));
+        .map(|budget| Delta::DisruptionBudget(trimmed(&budget.object, |o| &mut o.metadata)));
     storage_classes
         .chain(volumes)
         .chain(claims)
         .chain(csi_nodes)
+        .chain(csi_drivers)
+        .chain(capacities)
         .chain(quotas)
         .chain(budgets)
 }

@@ -1,10 +1,11 @@
 //! Objects that decisions look up, kept as they came: priority classes, namespaces, volumes, budgets, hypernodes.
 
 use crate::ids::Sym;
+use crate::relations::Selector;
 use std::collections::BTreeMap;
 use volcano_api::core::{
-    CsiNode, Labels, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, ResourceQuota,
-    StorageClass,
+    CsiDriver, CsiNode, CsiStorageCapacity, Labels, PersistentVolume, PersistentVolumeClaim,
+    PodDisruptionBudget, ResourceQuota, StorageClass,
 };
 use volcano_api::topology::HyperNode;
 
@@ -15,6 +16,24 @@ pub struct PriorityValue {
     pub value: i32,
     /// Holds for groups that name none.
     pub global_default: bool,
+}
+
+/// A disruption budget.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budget {
+    /// As it came.
+    pub object: PodDisruptionBudget,
+    /// The pods of its namespace that it is about.
+    pub pods: Selector,
+}
+
+/// How much a driver can make of a class, in one place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StorageCapacity {
+    /// As it came.
+    pub object: CsiStorageCapacity,
+    /// The nodes that can reach what is made.
+    pub nodes: Selector,
 }
 
 /// Objects that are only looked up.
@@ -32,10 +51,14 @@ pub struct Cluster {
     pub storage_classes: BTreeMap<Box<str>, StorageClass>,
     /// By node name.
     pub csi_nodes: BTreeMap<Sym, CsiNode>,
+    /// By name.
+    pub csi_drivers: BTreeMap<Box<str>, CsiDriver>,
+    /// By namespace and name.
+    pub storage_capacities: BTreeMap<(Sym, Box<str>), StorageCapacity>,
     /// By namespace and name.
     pub quotas: BTreeMap<(Sym, Box<str>), ResourceQuota>,
     /// By namespace and name.
-    pub budgets: BTreeMap<(Sym, Box<str>), PodDisruptionBudget>,
+    pub budgets: BTreeMap<(Sym, Box<str>), Budget>,
     /// By name.
     pub hyper_nodes: BTreeMap<Box<str>, HyperNode>,
     /// HyperNodes, or the nodes that they may select, changed since their tree was built.

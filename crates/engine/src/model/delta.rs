@@ -1,8 +1,9 @@
 //! Changes of the cluster, and how each enters the model.
 
 use super::Model;
-use super::cluster::PriorityValue;
+use super::cluster::{Budget, PriorityValue, StorageCapacity};
 use crate::ids::{JobId, Sym};
+use crate::relations::Selector;
 use std::collections::BTreeMap;
 use volcano_api::core::{self, Labels, Pod};
 use volcano_api::scheduling::{self, PodGroup};
@@ -54,6 +55,15 @@ pub enum Delta {
     },
     CsiNode(Box<core::CsiNode>),
     CsiNodeGone {
+        name: String,
+    },
+    CsiDriver(Box<core::CsiDriver>),
+    CsiDriverGone {
+        name: String,
+    },
+    StorageCapacity(Box<core::CsiStorageCapacity>),
+    StorageCapacityGone {
+        namespace: String,
         name: String,
     },
     ResourceQuota(Box<core::ResourceQuota>),
@@ -152,7 +162,9 @@ impl Model {
             }
             Delta::DisruptionBudget(budget) => {
                 let key = self.object_key(&budget.metadata);
-                self.news |= put(&mut self.cluster.budgets, key, *budget);
+                let pods = Selector::compile(budget.spec.selector.as_ref(), &mut self.strings);
+                let object = *budget;
+                self.news |= put(&mut self.cluster.budgets, key, Budget { object, pods });
             }
             Delta::DisruptionBudgetGone { namespace, name } => {
                 let key = (self.strings.intern(&namespace), name.into());
@@ -225,6 +237,28 @@ impl Model {
                 let name = self.strings.intern(&name);
                 cluster.csi_nodes.remove(&name).is_some()
             }
+            Delta::CsiDriver(driver) => {
+                let name = driver.metadata.name.as_str().into();
+                put(&mut cluster.csi_drivers, name, *driver)
+            }
+            Delta::CsiDriverGone { name } => cluster.csi_drivers.remove(name.as_str()).is_some(),
+            Delta::StorageCapacity(capacity) => {
+                let key = (
+                    self.strings.intern(&capacity.metadata.namespace),
+                    capacity.metadata.name.as_str().into(),
+                );
+                let nodes = Selector::compile(capacity.node_topology.as_ref(), &mut self.strings);
+                let object = *capacity;
+                put(
+                    &mut cluster.storage_capacities,
+                    key,
+                    StorageCapacity { object, nodes },
+                )
+            }
+            Delta::StorageCapacityGone { namespace, name } => {
+                let key = (self.strings.intern(&namespace), name.into());
+                cluster.storage_capacities.remove(&key).is_some()
+            }
             _ => false,
         };
         cluster.storage_version += u64::from(changed);
@@ -268,9 +302,21 @@ kept!(
     PersistentVolume,
     StorageClass,
     CsiNode,
-    ResourceQuota,
-    PodDisruptionBudget
+    CsiDriver,
+    ResourceQuota
 );
+
+impl Kept for Budget {
+    fn metadata(&mut self) -> &mut core::Meta {
+        &mut self.object.metadata
+    }
+}
+
+impl Kept for StorageCapacity {
+    fn metadata(&mut self) -> &mut core::Meta {
+        &mut self.object.metadata
+    }
+}
 
 /// Stores an object; true when more of it changed than its version.
 fn put<K: Ord, T: Kept>(map: &mut BTreeMap<K, T>, key: K, mut object: T) -> bool {

@@ -25,6 +25,8 @@ pub enum Kind {
     Volume,
     StorageClass,
     CsiNode,
+    CsiDriver,
+    StorageCapacity,
     ResourceQuota,
     DisruptionBudget,
     HyperNode,
@@ -34,7 +36,7 @@ pub enum Kind {
 impl Kind {
     /// Every kind, each after those that it refers to: the order in which objects enter an empty model, so that
     /// nothing is computed twice.
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 16] = [
         Kind::PriorityClass,
         Kind::Namespace,
         Kind::Queue,
@@ -45,6 +47,8 @@ impl Kind {
         Kind::Volume,
         Kind::Claim,
         Kind::CsiNode,
+        Kind::CsiDriver,
+        Kind::StorageCapacity,
         Kind::ResourceQuota,
         Kind::DisruptionBudget,
         Kind::PodGroup,
@@ -64,6 +68,8 @@ impl Kind {
             Kind::Volume => "PersistentVolume",
             Kind::StorageClass => "StorageClass",
             Kind::CsiNode => "CSINode",
+            Kind::CsiDriver => "CSIDriver",
+            Kind::StorageCapacity => "CSIStorageCapacity",
             Kind::ResourceQuota => "ResourceQuota",
             Kind::DisruptionBudget => "PodDisruptionBudget",
             Kind::HyperNode => kinds::HYPER_NODE.kind,
@@ -77,7 +83,9 @@ impl Kind {
             Kind::Pod | Kind::Node | Kind::Namespace | Kind::Claim | Kind::Volume | Kind::ResourceQuota => {
                 ("", "v1")
             }
-            Kind::StorageClass | Kind::CsiNode => ("storage.k8s.io", "v1"),
+            Kind::StorageClass | Kind::CsiNode | Kind::CsiDriver | Kind::StorageCapacity => {
+                ("storage.k8s.io", "v1")
+            }
             Kind::DisruptionBudget => ("policy", "v1"),
             Kind::PriorityClass => ("scheduling.k8s.io", "v1"),
             Kind::PodGroup | Kind::Queue => (kinds::SCHEDULING, kinds::V1BETA1),
@@ -98,7 +106,12 @@ impl Kind {
     pub fn is_namespaced(self) -> bool {
         matches!(
             self,
-            Kind::Pod | Kind::PodGroup | Kind::Claim | Kind::ResourceQuota | Kind::DisruptionBudget
+            Kind::Pod
+                | Kind::PodGroup
+                | Kind::Claim
+                | Kind::StorageCapacity
+                | Kind::ResourceQuota
+                | Kind::DisruptionBudget
         )
     }
 
@@ -125,6 +138,8 @@ impl Delta {
             Kind::Volume => Delta::VolumeGone { name },
             Kind::StorageClass => Delta::StorageClassGone { name },
             Kind::CsiNode => Delta::CsiNodeGone { name },
+            Kind::CsiDriver => Delta::CsiDriverGone { name },
+            Kind::StorageCapacity => Delta::StorageCapacityGone { namespace, name },
             Kind::ResourceQuota => Delta::ResourceQuotaGone { namespace, name },
             Kind::DisruptionBudget => Delta::DisruptionBudgetGone { namespace, name },
             Kind::HyperNode => Delta::HyperNodeGone { name },
@@ -146,6 +161,8 @@ impl Delta {
             Delta::Volume(o) => (Kind::Volume, "", &o.metadata.name),
             Delta::StorageClass(o) => (Kind::StorageClass, "", &o.metadata.name),
             Delta::CsiNode(o) => (Kind::CsiNode, "", &o.metadata.name),
+            Delta::CsiDriver(o) => (Kind::CsiDriver, "", &o.metadata.name),
+            Delta::StorageCapacity(o) => (Kind::StorageCapacity, &o.metadata.namespace, &o.metadata.name),
             Delta::ResourceQuota(o) => (Kind::ResourceQuota, &o.metadata.namespace, &o.metadata.name),
             Delta::DisruptionBudget(o) => (Kind::DisruptionBudget, &o.metadata.namespace, &o.metadata.name),
             Delta::HyperNode(o) => (Kind::HyperNode, "", &o.metadata.name),
@@ -204,6 +221,12 @@ impl Model {
                 .collect(),
             Kind::Volume => cluster.volumes.keys().map(|name| bare(name)).collect(),
             Kind::StorageClass => cluster.storage_classes.keys().map(|name| bare(name)).collect(),
+            Kind::CsiDriver => cluster.csi_drivers.keys().map(|name| bare(name)).collect(),
+            Kind::StorageCapacity => cluster
+                .storage_capacities
+                .keys()
+                .map(|(namespace, name)| (text(*namespace), name.to_string()))
+                .collect(),
             Kind::HyperNode => cluster.hyper_nodes.keys().map(|name| bare(name)).collect(),
             Kind::NodeShard => self.shards.names().map(bare).collect(),
             Kind::Claim => cluster
@@ -266,6 +289,8 @@ mod tests {
             Kind::Volume => Delta::Volume(read(value)),
             Kind::StorageClass => Delta::StorageClass(read(value)),
             Kind::CsiNode => Delta::CsiNode(read(value)),
+            Kind::CsiDriver => Delta::CsiDriver(read(value)),
+            Kind::StorageCapacity => Delta::StorageCapacity(read(value)),
             Kind::ResourceQuota => Delta::ResourceQuota(read(value)),
             Kind::DisruptionBudget => Delta::DisruptionBudget(read(value)),
             Kind::HyperNode => Delta::HyperNode(read(value)),

@@ -12,6 +12,7 @@ pub(crate) mod fixture;
 pub mod gang;
 pub mod nodeorder;
 pub mod overcommit;
+pub mod pdb;
 pub mod predicates;
 pub mod priority;
 pub mod proportion;
@@ -19,7 +20,11 @@ mod quota;
 pub mod sla;
 
 /// Plugins whose protection from eviction holds whichever tier chose the victims.
-pub const PROTECTING: &[&str] = &["conformance", "pdb", "cdp"];
+pub const PROTECTING: &[&str] = &["conformance", "cdp"];
+
+/// Plugins that limit how many of some pods are evicted, whichever tier chose them. Whom they refuse alone is no
+/// candidate; how many may go together is asked once all others have chosen, so that nobody uses up a limit and stays.
+pub const LIMITING: &[&str] = &["pdb"];
 
 /// Plugins that divide the cluster between queues: reclaim takes only what they let go, whichever tier decided.
 pub const DIVIDING: &[&str] = &["capacity", "drf", "proportion"];
@@ -36,6 +41,7 @@ pub const AVAILABLE: &[(&str, Build)] = &[
     ("gang", gang::build),
     ("nodeorder", nodeorder::build),
     ("overcommit", overcommit::build),
+    ("pdb", pdb::build),
     ("predicates", predicates::build),
     ("priority", priority::build),
     ("proportion", proportion::build),

@@ -98,7 +98,7 @@ impl Selector {
     }
 
     /// A key and the values of which an object must have one to be chosen, if there is such a requirement.
-    fn needed(&self) -> Option<(Sym, &[Sym])> {
+    pub(crate) fn needed(&self) -> Option<(Sym, &[Sym])> {
         self.requirements.iter().find_map(|r| match &r.operator {
             Operator::In(values) => Some((r.key, values.as_slice())),
             _ => None,

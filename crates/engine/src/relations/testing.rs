@@ -84,6 +84,8 @@ pub(crate) fn add(m: &mut Model, object: Value) {
         "PersistentVolume" => Delta::Volume(Box::new(read(object))),
         "StorageClass" => Delta::StorageClass(Box::new(read(object))),
         "CSINode" => Delta::CsiNode(Box::new(read(object))),
+        "CSIDriver" => Delta::CsiDriver(Box::new(read(object))),
+        "CSIStorageCapacity" => Delta::StorageCapacity(Box::new(read(object))),
         kind => unreachable!("no test uses {kind}"),
     });
 }

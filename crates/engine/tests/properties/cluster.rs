@@ -63,6 +63,12 @@ pub const CONFS: &[Conf] = &[
         hierarchy: true,
     },
     Conf {
+        text: "allocate preempt reclaim backfill / pdb priority gang / predicates proportion nodeorder",
+        bounds_preemption: true,
+        keeps_capability: true,
+        hierarchy: false,
+    },
+    Conf {
         text: "allocate preempt(enableTopologyAwarePreemption: true) / priority gang / predicates nodeorder",
         bounds_preemption: false,
         keeps_capability: false,

@@ -227,6 +227,11 @@ fn others() -> Vec<Delta> {
         )),
         Delta::CsiNode(read(json!({"metadata": {"name": "n0"}, "spec": {"drivers": [
             {"name": "csi.example.com", "allocatable": {"count": 1}}]}}))),
+        Delta::CsiDriver(read(
+            json!({"metadata": {"name": "csi.example.com"}, "spec": {"storageCapacity": true}}),
+        )),
+        Delta::StorageCapacity(read(json!({"metadata": {"name": "z0", "namespace": "csi"},
+            "storageClassName": "made", "capacity": "5Gi", "nodeTopology": {"matchLabels": {"zone": "z0"}}}))),
         Delta::ResourceQuota(read(
             json!({"metadata": {"name": "quota", "namespace": "default"},
             "spec": {"hard": {"cpu": "100"}}}),

@@ -1,6 +1,7 @@
 //! What holds for every cluster: random small clusters, several configurations. A failing case is printed shrunk; the
 //! seed is fixed so that runs repeat, and `PROPTEST_RNG_SEED` and `PROPTEST_CASES` choose other cases.
 
+mod budgets;
 mod checks;
 mod cluster;
 mod extras;

@@ -63,6 +63,8 @@ fn written_and_read(object: &Delta) -> Delta {
         Kind::Volume => Delta::Volume(read(value)),
         Kind::StorageClass => Delta::StorageClass(read(value)),
         Kind::CsiNode => Delta::CsiNode(read(value)),
+        Kind::CsiDriver => Delta::CsiDriver(read(value)),
+        Kind::StorageCapacity => Delta::StorageCapacity(read(value)),
         Kind::ResourceQuota => Delta::ResourceQuota(read(value)),
         Kind::DisruptionBudget => Delta::DisruptionBudget(read(value)),
         Kind::HyperNode => Delta::HyperNode(read(value)),

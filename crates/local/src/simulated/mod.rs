@@ -12,7 +12,7 @@ mod node;
 mod pod;
 mod status;
 
-use crate::options::SimulatedNodes;
+use crate::options::{Nodes, SimulatedNodes};
 use futures::StreamExt as _;
 use futures::stream;
 use kubelet::{Key, Kubelet, Write};
@@ -43,6 +43,14 @@ const COMPONENT: &str = "simulated-node";
 
 /// Names and addresses of nodes that are there.
 pub type Addresses = FxHashMap<String, Ipv4Addr>;
+
+/// Names of all nodes.
+pub fn names(nodes: &Nodes) -> Vec<String> {
+    match nodes {
+        Nodes::None => Vec::new(),
+        Nodes::Simulated(groups) => groups.iter().flat_map(node::names).collect(),
+    }
+}
 
 /// Makes the Node objects, or brings those that are there up to date.
 ///

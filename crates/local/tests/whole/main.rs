@@ -10,4 +10,6 @@ mod others;
 mod plugins;
 mod policies;
 mod queues;
+mod starts;
 mod tasks;
+mod volumes;

@@ -165,7 +165,8 @@ async fn retries_success_and_the_end_of_finished_jobs() {
             })
             .await?;
         let named = field.job("claims").await["spec"]["volumes"][0]["volumeClaimName"].take();
-        holds("its name is in the Job", text(&named).starts_with("claims-pvc-"))
+        holds("its name is in the Job", text(&named).starts_with("claims-pvc-"))?;
+        field.reaches("claims", "Completed").await
     }));
     cases.push(case("deleted", async {
         field

@@ -117,6 +117,18 @@ fn what_cannot_be_had_is_named() {
 }
 
 #[test]
+fn a_host_path_that_is_not_there_is_made_unless_its_type_says_otherwise() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, strict) = (place.path().join("a/b"), place.path().join("c"));
+    let host =
+        |path: &std::path::Path, kind: &str| json!([{"name": "v", "hostPath": {"path": path, "type": kind}}]);
+    made(host(&path, "")).unwrap();
+    assert!(path.is_dir());
+    made(host(&strict, "Directory")).unwrap_err();
+    assert!(!strict.exists());
+}
+
+#[test]
 fn mounts_stay_within_their_volumes() {
     let (_place, volumes) = made(json!([{"name": "e", "emptyDir": {}}])).unwrap();
     let Source::Path(volume) = volumes["e"].source.clone() else {

@@ -28,6 +28,10 @@ pub enum How {
     PatchStatus,
     /// In what the user wrote: the object is deleted and made anew with the patch, since the field cannot change.
     Recreate,
+    /// In what the user wrote, before it is submitted: the object is not there yet.
+    Manifest,
+    /// By an order to the controller (`vcctl job resume`); the patch is what that makes of the status.
+    Resume,
 }
 
 /// A change of one object.
@@ -102,7 +106,8 @@ impl Change {
         }
     }
 
-    fn is_of_job(&self) -> bool {
+    /// Whether it is of a Job.
+    pub(super) fn is_of_job(&self) -> bool {
         self.kind == kinds::JOB.kind && self.api_version == kinds::JOB.api_version()
     }
 

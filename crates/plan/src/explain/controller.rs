@@ -5,7 +5,7 @@ use crate::cluster::Priorities;
 use crate::objects::made_uid;
 use crate::submit;
 use std::collections::BTreeSet;
-use volcano_api::batch::{Job, TaskSpec};
+use volcano_api::batch::{Job, JobPhase, TaskSpec};
 use volcano_api::core::{PersistentVolumeClaim, Pod};
 use volcano_api::scheduling::PodGroup;
 use volcano_api::time::Time;
@@ -86,6 +86,9 @@ impl Subject {
         let Some(job) = self.job.clone() else {
             return made;
         };
+        if is_ending(&job.status.state.phase) {
+            return made;
+        }
         let total: i64 = job.spec.tasks.iter().map(|task| i64::from(task.replicas)).sum();
         if total > MOST_PODS {
             let why = format!("{total} pods are more than a plan makes ({MOST_PODS})");
@@ -201,6 +204,14 @@ impl Subject {
             self.pods.push(pod);
         }
     }
+}
+
+/// Whether a Job is being ended, or was suspended: nothing is made for it then.
+pub(super) fn is_ending(phase: &JobPhase) -> bool {
+    matches!(
+        phase,
+        JobPhase::Aborting | JobPhase::Aborted | JobPhase::Terminating | JobPhase::Completing
+    )
 }
 
 fn all(job: &Job, why: &Why) -> Vec<Withheld> {

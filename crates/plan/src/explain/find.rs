@@ -4,11 +4,10 @@
 //! the nodes have room. What fails first on that way is why the rest does not happen. One thing goes out of order: a
 //! quota or a dependency keeps pods from being made without harm as long as the gang can do without them.
 
-use super::controller::{Why, Withheld};
+use super::controller::{Why, Withheld, is_ending};
 use super::reason::{Ahead, QueueLimit, Reason};
 use super::view::View;
 use super::world::{Trial, World};
-use volcano_api::batch::JobPhase;
 use volcano_api::core::Pod;
 use volcano_api::scheduling::PodGroupPhase;
 use volcano_engine::ids::JobId;
@@ -84,13 +83,6 @@ fn or_other(mut found: Vec<Reason>, words: &str) -> Vec<Reason> {
         found.push(Reason::Other { message });
     }
     found
-}
-
-fn is_ending(phase: &JobPhase) -> bool {
-    matches!(
-        phase,
-        JobPhase::Aborting | JobPhase::Aborted | JobPhase::Terminating | JobPhase::Completing
-    )
 }
 
 fn is_about_room(reason: &Reason) -> bool {
@@ -187,8 +179,10 @@ fn behind(world: &World<'_>, view: &View<'_>) -> Option<Reason> {
         let starts = after.counts.allocated() > before.counts.allocated();
         let reserves = !after.inqueue.is_empty() || after.counts.waiting() > 0;
         if starts || reserves || after.priority > priority {
+            let pod_group = after.id.to_string();
             ahead.push(Ahead {
-                job: after.id.to_string(),
+                job: world.owners.job_of(&pod_group),
+                pod_group,
                 priority: after.priority,
                 starts,
             });

@@ -1,10 +1,11 @@
 //! Who holds what a job needs: the running jobs with the most of it.
 
 use super::reason::{QueueLimit, Reason};
+use super::world::{Trial, World};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use volcano_api::quantity::Quantity;
-use volcano_engine::ids::{DimId, JobId, QueueId};
+use volcano_engine::ids::{DimId, QueueId};
 use volcano_engine::model::Model;
 use volcano_engine::resource::{PODS, Resource, share};
 
@@ -13,9 +14,12 @@ const NAMED: usize = 5;
 
 /// A job that holds what another needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Holder {
-    /// `namespace/name` of its PodGroup; empty for pods that have none, taken together.
+    /// `namespace/name` of the Job; of the PodGroup, if no Job has made it; empty for pods that have none, taken together.
     pub job: String,
+    /// `namespace/name` of its PodGroup.
+    pub pod_group: Option<String>,
     /// Its queue; empty for pods that have none.
     pub queue: String,
     /// Its priority.
@@ -27,7 +31,8 @@ pub struct Holder {
 }
 
 /// The largest holders of what the first reason says is short; those of the queue if that is what is full.
-pub(super) fn holders(m: &Model, own: Option<JobId>, reasons: &[Reason]) -> Vec<Holder> {
+pub(super) fn holders(world: &World<'_>, trial: &Trial, reasons: &[Reason]) -> Vec<Holder> {
+    let (m, own) = (trial.engine.model(), trial.id());
     let Some((queue, resources)) = reasons.iter().find_map(wanted) else {
         return Vec::new();
     };
@@ -40,8 +45,10 @@ pub(super) fn holders(m: &Model, own: Option<JobId>, reasons: &[Reason]) -> Vec<
             continue;
         }
         let pods = job.counts.allocated();
+        let group = job.id.to_string();
         let holder = |holds| Holder {
-            job: job.id.to_string(),
+            job: world.owners.job_of(&group),
+            pod_group: Some(group),
             queue: m.text(m.queue(job.queue).name).to_owned(),
             priority: job.priority,
             pods,
@@ -127,6 +134,7 @@ fn without_group(m: &Model, dims: &[DimId]) -> Option<(f64, Holder)> {
     let dims: Vec<DimId> = dims.iter().copied().filter(|&dim| dim != PODS).collect();
     held(m, &dims, &sum, |holds| Holder {
         job: String::new(),
+        pod_group: None,
         queue: String::new(),
         priority: 0,
         pods,

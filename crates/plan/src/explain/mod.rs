@@ -12,6 +12,8 @@ mod change;
 mod controller;
 mod find;
 mod holders;
+mod nodes;
+mod owners;
 mod quota;
 mod reason;
 mod room;
@@ -154,11 +156,14 @@ pub enum State {
 
 /// A pod that has to go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Evicted {
     /// `namespace/name`.
     pub pod: String,
-    /// `namespace/name` of its PodGroup, if it has one.
+    /// `namespace/name` of its Job; of its PodGroup, if no Job has made that; none for a pod without.
     pub job: Option<String>,
+    /// `namespace/name` of its PodGroup, if it has one.
+    pub pod_group: Option<String>,
     /// `preempt` or `reclaim`.
     pub action: &'static str,
 }
@@ -188,7 +193,7 @@ pub fn explain(cluster: &Cluster, conf: &Conf, key: &JobKey) -> Result<Explanati
         return Ok(explanation);
     }
     explanation.reasons = find::reasons(&world, &trial);
-    explanation.holders = holders::holders(trial.engine.model(), trial.id(), &explanation.reasons);
+    explanation.holders = holders::holders(&world, &trial, &explanation.reasons);
     if explanation.state == State::Waiting {
         explanation.suggestions = suggest::suggestions(&world, &trial, &explanation.reasons);
     }
@@ -225,7 +230,11 @@ pub fn plan_job(cluster: &Cluster, conf: &Conf, job: &Job) -> Result<Explanation
         .map_err(|refusal| Fault::new(format!("Job {key} would be refused: {refusal}")))?;
     let mut with_job = cluster.changed(&[])?;
     with_job.jobs.push(job);
-    explain(&with_job, conf, &key)
+    let mut explanation = explain(&with_job, conf, &key)?;
+    for suggestion in &mut explanation.suggestions {
+        suggestion.before_submission();
+    }
+    Ok(explanation)
 }
 
 /// What is known without a trial.

@@ -7,6 +7,8 @@ use volcano_api::quantity::Quantity;
 
 /// Jobs that are named before the rest is counted.
 const NAMED: usize = 5;
+/// Nodes that are named for each reason before the rest is counted.
+const NODES: usize = 3;
 
 /// An amount that is needed, and what there is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,13 +55,18 @@ pub struct RuledOut {
     pub reason: String,
     /// Number of nodes.
     pub nodes: u32,
+    /// Their names, as far as they can be told; a hundred at the most.
+    pub names: Vec<String>,
 }
 
 /// A job that waits and comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Ahead {
-    /// `namespace/name` of its PodGroup.
+    /// `namespace/name` of the Job; of the PodGroup, if no Job has made it.
     pub job: String,
+    /// `namespace/name` of its PodGroup.
+    pub pod_group: String,
     /// Its priority.
     pub priority: i32,
     /// It starts in the same cycle.
@@ -463,7 +470,17 @@ fn rooms(room: &[Room], text: impl Fn(&Room) -> String) -> String {
 fn ruled(ruled_out: &[RuledOut]) -> String {
     let parts: Vec<String> = ruled_out
         .iter()
-        .map(|out| format!("{} {}", out.nodes, out.reason))
+        .map(|out| format!("{} {}{}", out.nodes, out.reason, named(out)))
         .collect();
     parts.join(", ")
+}
+
+/// ` (n1, n2, n3 and 97 more)`.
+fn named(out: &RuledOut) -> String {
+    let shown: Vec<&str> = out.names.iter().take(NODES).map(String::as_str).collect();
+    match (shown.len(), (out.nodes as usize).saturating_sub(shown.len())) {
+        (0, _) => String::new(),
+        (_, 0) => format!(" ({})", shown.join(", ")),
+        (_, rest) => format!(" ({} and {rest} more)", shown.join(", ")),
+    }
 }

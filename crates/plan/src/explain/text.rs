@@ -1,6 +1,6 @@
 //! An explanation for people.
 
-use super::{Explanation, How, State};
+use super::{Change, Explanation, How, State};
 use crate::cluster::counted;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -108,18 +108,20 @@ impl Explanation {
             }
             if let Some(command) = &suggestion.command {
                 writeln!(f, "     {command}")?;
-            } else if suggestion
-                .changes
-                .iter()
-                .any(|change| change.how == How::Recreate)
-            {
-                writeln!(
-                    f,
-                    "     (in the manifest: the field cannot change while the Job exists)"
-                )?;
+            } else if let Some(where_to) = suggestion.changes.iter().find_map(in_manifest) {
+                writeln!(f, "     ({where_to})")?;
             }
         }
         Ok(())
+    }
+}
+
+/// What is said of a change that is made in what the user wrote.
+fn in_manifest(change: &Change) -> Option<&'static str> {
+    match change.how {
+        How::Recreate => Some("in the manifest: the field cannot change while the Job exists"),
+        How::Manifest => Some("in the manifest"),
+        How::Patch | How::PatchStatus | How::Resume => None,
     }
 }
 

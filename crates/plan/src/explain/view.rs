@@ -2,7 +2,8 @@
 
 use super::controller::Why;
 use super::find::kept_by;
-use super::reason::{Amount, QueueLimit, Reason, Room, RuledOut};
+use super::nodes::ruled_out;
+use super::reason::{Amount, QueueLimit, Reason, Room};
 use super::room::{Space, holds, is_usable};
 use super::world::{Trial, World};
 use std::borrow::Cow;
@@ -369,14 +370,7 @@ impl<'a> View<'a> {
         reasons: &BTreeMap<FitReason, u32>,
     ) -> Vec<Reason> {
         let class = self.m.class_of(task);
-        let mut ruled_out: Vec<RuledOut> = reasons
-            .iter()
-            .map(|(reason, &nodes)| RuledOut {
-                reason: reason.text(self.m),
-                nodes,
-            })
-            .collect();
-        ruled_out.sort_by(|a, b| b.nodes.cmp(&a.nodes).then_with(|| a.reason.cmp(&b.reason)));
+        let ruled_out = ruled_out(self.m, class, reasons);
         let lacks_room = reasons
             .keys()
             .any(|reason| matches!(reason, FitReason::Insufficient(_) | FitReason::PodNumber));

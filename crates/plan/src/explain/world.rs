@@ -9,6 +9,7 @@
 
 use super::change::{self, Change, Changed};
 use super::controller::{Made, Subject, Withheld};
+use super::owners::Owners;
 use super::quota::Quotas;
 use super::{Conf, Evicted, JobKey};
 use crate::cluster::{Cluster, Priorities};
@@ -38,6 +39,7 @@ const PERIOD: GoDuration = GoDuration::from_seconds(1);
 pub(super) struct World<'a> {
     pub cluster: &'a Cluster,
     pub subject: Subject,
+    pub owners: Owners,
     base: Engine,
     priorities: Priorities,
     claims: BTreeSet<String>,
@@ -98,6 +100,7 @@ impl<'a> World<'a> {
         Ok(World {
             cluster,
             subject,
+            owners: Owners::of(cluster),
             base,
             priorities: cluster.priorities(),
             claims: claims.collect(),
@@ -224,7 +227,7 @@ impl<'a> World<'a> {
             objects.into_iter().for_each(|object| trial.engine.apply(object));
             trial.withheld = withheld;
             trial.cycle = trial.engine.cycle(now, &mut |_| {});
-            let moved = trial.take_stock(&mut subject);
+            let moved = trial.take_stock(&mut subject, &self.owners);
             if trial.started || !(made || moved) {
                 break;
             }
@@ -239,7 +242,7 @@ impl<'a> World<'a> {
 
 impl Trial {
     /// Writes down what a cycle decided; whether anything moved that another cycle could build on.
-    fn take_stock(&mut self, subject: &mut Subject) -> bool {
+    fn take_stock(&mut self, subject: &mut Subject, owners: &Owners) -> bool {
         let m = self.engine.model();
         let id = job_id(m, subject);
         let mut moved = !self.cycle.pipelined.is_empty();
@@ -267,7 +270,8 @@ impl Trial {
                     if m.task(*preemptor).job == id {
                         self.evicted.push(Evicted {
                             pod: m.task_key(*task),
-                            job: group,
+                            job: group.as_deref().map(|group| owners.job_of(group)),
+                            pod_group: group,
                             action: kind.name(),
                         });
                     }

@@ -22,6 +22,8 @@ pub struct Memory {
     uid: String,
     seen: BTreeMap<String, Seen>,
     lost: Vec<Lost>,
+    /// Whether some of what is lost was never seen.
+    has_guessed: bool,
     said: BTreeMap<String, String>,
     unknown_since: Option<(String, Time)>,
 }
@@ -56,7 +58,8 @@ pub struct Lost {
 impl Memory {
     /// Takes in what is observed: which pods have gone.
     pub(super) fn observe(&mut self, job: &Job, members: &Members<'_>, now: Time) {
-        if self.uid != job.metadata.uid {
+        let is_new = self.uid != job.metadata.uid;
+        if is_new {
             *self = Memory {
                 uid: job.metadata.uid.clone(),
                 lost: lost_unseen(job, members, now),
@@ -82,6 +85,7 @@ impl Memory {
             stand_in.is_some_and(|member| member.phase() != PodPhase::Pending)
         };
         self.lost.retain(|lost| is_open(job, lost) && !is_made_up(lost));
+        self.has_guessed = !self.lost.is_empty() && (is_new || self.has_guessed);
         let doom = Doom::of(&job.spec, &job.status);
         let heeded = members.iter().filter(|member| doom.heeds(member));
         self.seen = heeded.filter_map(Seen::of).collect();
@@ -90,6 +94,11 @@ impl Memory {
     /// Pods that went and that nothing was done about yet.
     pub(super) fn lost(&self) -> &[Lost] {
         &self.lost
+    }
+
+    /// Whether pods count as lost that were never seen, since the status says that they were there.
+    pub(super) fn guesses(&self) -> bool {
+        self.has_guessed
     }
 
     /// Whether something is worth telling: it was not what was told last on this topic.

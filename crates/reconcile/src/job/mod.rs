@@ -35,6 +35,7 @@ mod cause;
 mod depends;
 mod evaluate;
 mod failures;
+mod footing;
 mod group;
 mod kill;
 mod memory;
@@ -47,6 +48,7 @@ mod table;
 mod volumes;
 
 pub use failures::{Failed, warnings};
+pub use footing::{Ask, Footing, Known, Reading};
 pub use group::{aligned, group_name, is_admitted, pod_group};
 pub use memory::Memory;
 pub use pod::{Circumstances, body as pod_body, pod_metadata};
@@ -64,7 +66,8 @@ use table::{Answer, Stage, answer, stage};
 /// What is observed of a Job.
 ///
 /// It has to show what earlier plans for the Job have written: whoever carries them out keeps what the API server
-/// answered until the watches have caught up. Otherwise pods are asked for twice (and refused the second time).
+/// answered until the watches have caught up. Otherwise pods are asked for twice (and refused the second time). What
+/// others have written before has to be looked for where [`Footing`] says so.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// The Job.
@@ -73,7 +76,7 @@ pub struct Observed<'a> {
     pub pods: &'a [&'a Pod],
     /// Its PodGroup, or one of the name of the Job that an old controller made.
     pub pod_group: Option<&'a PodGroup>,
-    /// Its queue.
+    /// Its queue; the default one if it names none.
     pub queue: Option<&'a Queue>,
     /// Names of the claims in its namespace that it could mean: those of `claims_of`.
     pub claims: &'a BTreeSet<String>,

@@ -79,6 +79,8 @@ fn begin(look: &Look<'_>, mut next: JobStatus, steps: Vec<Vec<Write>>, trouble: 
 
 /// Why a Job cannot go on.
 enum Trouble {
+    /// Its queue is missing.
+    Queue,
     /// A claim is missing.
     Claim(String),
     /// A plugin cannot do its part.
@@ -89,6 +91,11 @@ impl Trouble {
     /// Tells users, once.
     fn tell(self, look: &Look<'_>, memory: &mut Memory, plan: &mut Plan) {
         let (reason, message) = match self {
+            Trouble::Queue => {
+                let queue = &look.job.spec.queue;
+                let message = format!("Failed to create PodGroup, err: queue {queue} is not found");
+                (events::POD_GROUP_ERROR, message)
+            }
             Trouble::Claim(error) => (events::PVC_ERROR, format!("Failed to create PVC, err: {error}")),
             Trouble::Plugin(error) => (
                 events::PLUGIN_ERROR,
@@ -111,6 +118,10 @@ fn objects(look: &Look<'_>) -> Result<Vec<Vec<Write>>, Trouble> {
     let job = look.job;
     let is_new = !matches!(job.status.state.phase, JobPhase::Running | JobPhase::Restarting);
     let mut steps = Vec::new();
+    // The PodGroup would be refused. A Job that has one runs on without its queue.
+    if look.group.is_none() && look.observed.queue.is_none() {
+        return Err(Trouble::Queue);
+    }
     if is_forwarded(look) && job.metadata.annotation(annotations::JOB_FORWARDING).is_none() {
         steps.push(vec![Write::Patch {
             target: Target::of(job),

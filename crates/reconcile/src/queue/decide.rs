@@ -98,6 +98,10 @@ fn order(view: &View<'_>, now: Time) -> Order {
         Action::OpenQueue => Order::Open,
         Action::CloseQueue if view.is_root() => Order::Refused("queue root cannot be closed".to_owned()),
         Action::CloseQueue if is_closed(state) && !view.is_marked() => Order::Done,
+        // It would wait for the last PodGroup to go, and what was ordered after it would wait, too.
+        Action::CloseQueue if is_closed(state) && !view.can_be_edited() && view.commands.len() > 1 => {
+            Order::Done
+        }
         Action::CloseQueue => Order::Close,
         _ => Order::Done,
     }
@@ -133,6 +137,8 @@ fn follow(view: &View<'_>) -> Change {
         }
         QueueState::Closing if view.counts.total() == 0 => Change::to(QueueState::Closed),
         QueueState::Closed | QueueState::Closing => Change::default(),
+        // By way of open: only then it can be noted on whose behalf it is closed.
+        QueueState::Unknown if view.parent == Parent::Closed => Change::to(QueueState::Open),
         _ if view.parent == Parent::Closed => close(view, true),
         QueueState::Unset => Change::to(QueueState::Open),
         _ => Change {
@@ -145,17 +151,14 @@ fn follow(view: &View<'_>) -> Change {
 
 /// Closes a queue: first it is noted on whose behalf, so that it is known whenever it is seen closed.
 fn close(view: &View<'_>, by_parent: bool) -> Change {
-    if view.is_marked() != by_parent {
-        return Change {
-            by_parent: Some(by_parent),
-            state: None,
-        };
-    }
     let state = match view.counts.total() {
         0 => QueueState::Closed,
         _ => QueueState::Closing,
     };
-    Change::to(state)
+    Change {
+        by_parent: (view.is_marked() != by_parent).then_some(by_parent),
+        state: Some(state),
+    }
 }
 
 impl Change {
@@ -170,6 +173,12 @@ impl Change {
 impl View<'_> {
     fn is_root(&self) -> bool {
         self.queue.metadata.name == queues::ROOT
+    }
+
+    /// Whether anything but its status can be written: admission refuses it in any other state.
+    fn can_be_edited(&self) -> bool {
+        let state = &self.queue.status.state;
+        matches!(state, QueueState::Unset | QueueState::Open | QueueState::Closed)
     }
 
     /// Whether it is noted that the queue was closed since its parent was.
@@ -195,6 +204,9 @@ fn writes(view: &View<'_>, change: Change) -> Plan {
     if let Some(by_parent) = change.by_parent {
         let annotations = json!({CLOSED_BY_PARENT: by_parent.to_string()});
         main.insert("metadata".to_owned(), json!({"annotations": annotations}));
+    }
+    if !view.can_be_edited() {
+        main.clear(); // It is written when the state allows it.
     }
     let mut status = view.counts.changes(&queue.status);
     let new = change.state.filter(|state| *state != queue.status.state);

@@ -141,6 +141,13 @@ impl Index {
         existing.map(|(name, entry)| (name.as_str(), entry.counts))
     }
 
+    /// Names that there may be something to do for: of queues, and of orders for queues that are not there.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let known = self.queues.iter();
+        let known = known.filter(|(_, entry)| entry.queue.is_some() || !entry.commands.is_empty());
+        known.map(|(name, _)| name.as_str())
+    }
+
     /// What is to be done for the queue of this name.
     pub fn plan(&self, name: &str, now: Time) -> Plan {
         let Some(entry) = self.queues.get(name) else {

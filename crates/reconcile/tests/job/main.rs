@@ -3,6 +3,7 @@
 // Helpers of tests may stop at the first surprise, as tests do.
 #![allow(clippy::panic)]
 
+mod footing;
 mod golden;
 mod lifecycle;
 mod policies;

@@ -1,14 +1,17 @@
 //! A seeded simulation: Jobs whose controller dies at any moment, whose writes fail, and whose pods come and go.
 //!
+//! Whoever takes over sees the Job, or its pods, as they were some time ago, until its watches have caught up.
+//!
 //! Each script says how its Job has to end. The same seed gives the same run; a run that ends otherwise prints the
 //! command that repeats it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
+use volcano_api::names::kinds;
 use volcano_api::time::GoDuration;
-use volcano_reconcile::job::Memory;
-use volcano_reconcile::write::Write;
+use volcano_reconcile::job::{Footing, Known, Memory, Reading};
+use volcano_reconcile::write::{Plan, Write};
 
 use crate::world::{World, job, task, with};
 
@@ -18,6 +21,8 @@ const RUNS: u64 = 15;
 const MORE_RUNS: &str = "VOLCANO_JOB_RUNS";
 /// Steps of a run at the most; a Job that has not ended by then never will.
 const MOST_STEPS: usize = 20_000;
+/// Steps that a watch lags behind at the most, after a crash.
+const MOST_LAG: usize = 40;
 /// The variable with the seed of one run.
 const SEED: &str = "VOLCANO_JOB_SEED";
 
@@ -266,10 +271,35 @@ struct Run {
     users: Vec<(&'static str, User)>,
     /// Writes that are on their way: those of the step that is under way, then the other steps.
     under_way: Vec<Vec<Write>>,
+    /// What may be relied on since the last crash.
+    footing: Footing,
+    /// The last steps, oldest first.
+    past: VecDeque<Moment>,
+    /// What the watches of the Job and of pods still show, if they lag.
+    lag: Lag,
     quiet_looks: usize,
     evicted: usize,
     /// Whether pods fail at any time, and users evict and command at random.
     is_wild: bool,
+}
+
+/// A Job and its pods as they were, and the newest version then.
+#[derive(Clone)]
+struct Moment {
+    job: Value,
+    pods: BTreeMap<String, Value>,
+    version: u64,
+}
+
+#[derive(Clone, Default)]
+struct Lag {
+    job: Option<Moment>,
+    pods: Option<Moment>,
+}
+
+fn version(object: &Value) -> u64 {
+    let version = object["metadata"]["resourceVersion"].as_str();
+    version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
 impl Run {
@@ -280,6 +310,9 @@ impl Run {
             ends: script.ends,
             users: script.users.to_vec(),
             under_way: Vec::new(),
+            footing: Footing::default(),
+            past: VecDeque::new(),
+            lag: Lag::default(),
             quiet_looks: 0,
             evicted: 0,
             is_wild: false,
@@ -289,6 +322,13 @@ impl Run {
     /// Runs until nothing changes any more.
     fn run(&mut self) -> Result<(), String> {
         for _ in 0..MOST_STEPS {
+            self.past.push_back(self.moment());
+            if self.past.len() > MOST_LAG {
+                self.past.pop_front();
+            }
+            if self.dice.one_in(20) {
+                self.lag = Lag::default();
+            }
             match self.dice.below(10) {
                 0 => {
                     self.others();
@@ -312,6 +352,10 @@ impl Run {
     /// Lets everybody do what they still can; says whether anybody could.
     fn stir(&mut self) -> bool {
         self.quiet_looks = 0;
+        let lag = std::mem::take(&mut self.lag);
+        if lag.job.is_some() || lag.pods.is_some() {
+            return true;
+        }
         if let Some(at) = self.world.again_at.take() {
             self.world.now = self.world.now.max(at);
             return true;
@@ -323,14 +367,66 @@ impl Run {
 
     fn crash(&mut self) {
         self.world.memory = Memory::default();
+        self.footing = Footing::default();
         self.under_way.clear();
+        let earlier = self.past.get(self.dice.below(self.past.len())).cloned();
+        self.lag = match self.dice.below(3) {
+            0 => Lag {
+                job: earlier,
+                pods: None,
+            },
+            1 => Lag {
+                job: None,
+                pods: earlier,
+            },
+            _ => Lag::default(),
+        };
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            job: self.world.job.clone(),
+            pods: self.world.pods.clone(),
+            version: u64::try_from(self.world.version()).unwrap_or(0),
+        }
+    }
+
+    /// What the controller decides on what it sees; none while it has to know more. The API server is asked for that.
+    fn look(&mut self) -> Option<Plan> {
+        let now = self.moment();
+        let job = self.lag.job.as_ref().unwrap_or(&now).job.clone();
+        let pods = self.lag.pods.clone().unwrap_or_else(|| now.clone());
+        let known = Known {
+            job: version(&job),
+            pods: pods.version,
+        };
+        if self.footing.is_behind(known) {
+            return None;
+        }
+        let plan = self.world.look_at(&job, &pods.pods);
+        let job = serde_json::from_value(job).expect("a job");
+        let Some(ask) = self.footing.asks(&job, &plan, &self.world.memory) else {
+            return Some(plan);
+        };
+        self.world.memory = Memory::default();
+        self.footing.read(Reading {
+            job: version(&now.job),
+            pods: ask
+                .pods
+                .then(|| now.pods.values().map(version).max().unwrap_or(0)),
+        });
+        None
     }
 
     /// The controller decides, or carries out one write of what it decided, in any order within a step.
     fn controller(&mut self) {
         self.under_way.retain(|step| !step.is_empty());
         let Some(step) = self.under_way.first_mut() else {
-            self.under_way = self.world.look().steps;
+            let Some(plan) = self.look() else {
+                self.quiet_looks = 0;
+                return;
+            };
+            self.under_way = plan.steps;
             self.quiet_looks = if self.under_way.is_empty() {
                 self.quiet_looks + 1
             } else {
@@ -343,6 +439,18 @@ impl Run {
         let is_unanswered = self.dice.one_in(15);
         if is_lost || self.world.apply(&write).is_err() || is_unanswered {
             self.under_way.clear();
+            return;
+        }
+        // What was answered is seen.
+        match &write {
+            Write::Patch { status: true, .. } => {
+                self.footing.answered();
+                self.lag.job = None;
+            }
+            Write::Create { target, .. } | Write::Delete { target, .. } if target.kind == kinds::POD => {
+                self.lag.pods = None;
+            }
+            _ => {}
         }
     }
 
@@ -404,7 +512,7 @@ impl Run {
                 if self.dice.one_in(2) {
                     self.world.delete_pod(pod);
                 } else {
-                    self.world.pods.remove(pod);
+                    self.world.remove_pod(pod);
                 }
                 if self.dice.one_in(3) {
                     self.crash();
@@ -429,9 +537,7 @@ impl Run {
         let is_leaving = pod["metadata"].get("deletionTimestamp").is_some();
         let waits_for_users = self.users.iter().any(|(when, _)| *when == "Running");
         match pod["status"]["phase"].as_str() {
-            _ if is_leaving => {
-                self.world.pods.remove(name);
-            }
+            _ if is_leaving => self.world.remove_pod(name),
             Some("Pending") => self.world.start(name),
             Some("Running") if !waits_for_users => match (self.ends)(name, attempt) {
                 Some(0) => self.world.succeed(name),

@@ -30,6 +30,24 @@ fn claims_come_before_the_group() {
 }
 
 #[test]
+fn a_job_waits_for_its_queue() {
+    let mut world = World::new(two_pods(json!({})));
+    world.queue = None;
+    world.settle();
+    let told = ["PodGroupError: Failed to create PodGroup, err: queue default is not found"];
+    assert_eq!((world.phase(), &world.group), ("Pending".to_owned(), &None));
+    assert_eq!(world.events, told);
+    world.wait(60);
+    assert_eq!((&world.group, world.events.len()), (&None, 1), "it is told once");
+    world.queue = Some(json!({"metadata": {"name": "default"}}));
+    world.wait(5);
+    assert!(world.group.is_some(), "it is looked for again");
+    world.queue = None;
+    world.admit();
+    assert_eq!(world.pods.len(), 2, "what was admitted does not wait");
+}
+
+#[test]
 fn a_claim_is_made_once_and_its_name_kept() {
     let volumes = json!({"volumes": [{"mountPath": "/a", "volumeClaim": {"storageClassName": "fast"}}]});
     let mut world = World::new(two_pods(volumes));

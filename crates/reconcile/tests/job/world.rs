@@ -119,8 +119,19 @@ impl World {
 
     /// What the controller decides now.
     pub fn look(&mut self) -> Plan {
-        let job: Job = read(&self.job);
-        let pods: Vec<Pod> = self.pods.values().map(read).collect();
+        let (job, pods) = (self.job.clone(), self.pods.clone());
+        self.look_at(&job, &pods)
+    }
+
+    /// The newest version of anything.
+    pub fn version(&self) -> i64 {
+        self.counter
+    }
+
+    /// What the controller decides on a Job and pods as it sees them.
+    pub fn look_at(&mut self, job: &Value, pods: &BTreeMap<String, Value>) -> Plan {
+        let job: Job = read(job);
+        let pods: Vec<Pod> = pods.values().map(read).collect();
         let commands: Vec<Command> = self.commands.values().map(read).collect();
         let group: Option<PodGroup> = self.group.as_ref().map(read);
         let queue: Option<Queue> = self.queue.as_ref().map(read);
@@ -306,12 +317,14 @@ impl World {
     /// A pod that runs has time to end; any other is gone at once.
     pub fn delete_pod(&mut self, name: &str) {
         let end = self.now.saturating_add(GoDuration::from_seconds(30));
+        let version = self.next_id().to_string();
         let Some(pod) = self.pods.get_mut(name) else {
             return;
         };
         if pod["status"]["phase"] == "Running" {
             let metadata = pod["metadata"].as_object_mut().expect("metadata");
             metadata.entry("deletionTimestamp").or_insert(json!(end));
+            metadata.insert("resourceVersion".to_owned(), json!(version));
         } else {
             self.pods.remove(name);
         }
@@ -332,8 +345,16 @@ impl World {
 
     /// The node says how a pod is.
     pub fn report(&mut self, pod: &str, status: Value) {
+        let version = self.next_id().to_string();
         let pod = self.pods.get_mut(pod).unwrap_or_else(|| panic!("no pod {pod}"));
         merge(&mut pod["status"], &status);
+        pod["metadata"]["resourceVersion"] = json!(version);
+    }
+
+    /// A pod is gone.
+    pub fn remove_pod(&mut self, name: &str) {
+        self.next_id();
+        self.pods.remove(name);
     }
 
     pub fn start(&mut self, pod: &str) {

@@ -9,6 +9,9 @@
 //! It runs on a thread of its own, so that a look at a large Job never holds up connections, leases or health checks. An
 //! instance that stands by keeps the store up to date and looks at nothing; when its turn comes, it looks at everything.
 
+#[cfg(test)]
+mod tests;
+
 use super::execute::{Effect, Executor, Failed, Message, Problem, Sort};
 use super::feeds::{self, Running};
 use super::kinds::Controlling;
@@ -28,6 +31,7 @@ use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 use volcano_api::batch::{Job, JobPhase};
 use volcano_api::time::Time;
+use volcano_reconcile::job::{Ask, Reading};
 use volcano_reconcile::plugins;
 use volcano_reconcile::write::{Plan, Target};
 
@@ -51,6 +55,8 @@ const QUICK: Duration = Duration::from_millis(1);
 pub enum Look {
     /// These objects have to be read first.
     Read(Vec<Target>),
+    /// This process has just begun to lead: the API server has to be asked how new what is known of a Job is.
+    Ask(Target, Ask),
     /// What is to be written.
     Plan(Plan),
 }
@@ -78,7 +84,7 @@ pub struct Core {
     numbers: Numbers,
     /// The term in which this process leads.
     term: Option<u64>,
-    /// There while this process leads.
+    /// There while this process leads. A stopped one is that of an earlier term, whose last requests are not answered yet.
     executor: Option<Executor>,
     /// When a look at each key that is worked on began to matter: how long to rest, and when to look again.
     after: rustc_hash::FxHashMap<Key, After>,
@@ -141,6 +147,7 @@ impl Core {
                         self.take_message(message);
                     }
                     self.look_at_changed();
+                    self.take_over(&inputs.messages_to);
                 }
                 Some(feed) = inputs.feed.recv() => {
                     self.take_feed(feed);
@@ -161,7 +168,16 @@ impl Core {
     }
 
     fn can_work(&self) -> bool {
-        self.store.missing().is_empty() && self.executor.as_ref().is_some_and(Executor::has_room)
+        self.is_at_work()
+            && self.store.missing().is_empty()
+            && self.executor.as_ref().is_some_and(Executor::has_room)
+    }
+
+    /// Whether this process leads, and nothing of an earlier term is under way.
+    fn is_at_work(&self) -> bool {
+        self.executor
+            .as_ref()
+            .is_some_and(|executor| !executor.is_stopped())
     }
 
     fn next_turn(&self, now: Instant) -> Instant {
@@ -203,6 +219,12 @@ impl Core {
             Look::Read(targets) => {
                 if let Some(executor) = &mut self.executor {
                     executor.read(key, targets);
+                }
+            }
+            Look::Ask(job, ask) => {
+                debug!(?key, ?ask, "asking how new what is known is");
+                if let Some(executor) = &mut self.executor {
+                    executor.ask(key, job, ask);
                 }
             }
         }
@@ -258,18 +280,29 @@ impl Core {
         match message {
             Message::Written(key, effect) => self.written(&key, effect),
             Message::Done(key, writes, failed) => {
-                if let Some(executor) = &mut self.executor {
-                    executor.ended(writes);
+                if self.ended(writes) {
+                    self.done(&key, &failed);
                 }
-                self.done(&key, &failed);
             }
             Message::Read(key, read) => {
-                if let Some(executor) = &mut self.executor {
-                    executor.ended(0);
+                if self.ended(0) {
+                    self.read(key, read);
                 }
-                self.read(key, read);
+            }
+            Message::Asked(key, asked) => {
+                if self.ended(0) {
+                    self.asked(key, asked);
+                }
             }
         }
+    }
+
+    /// Something that was under way has ended. Whether it was of this term.
+    fn ended(&mut self, writes: usize) -> bool {
+        if let Some(executor) = &mut self.executor {
+            executor.ended(writes);
+        }
+        self.is_at_work()
     }
 
     fn written(&mut self, key: &Key, effect: Effect) {
@@ -400,6 +433,21 @@ impl Core {
         }
     }
 
+    fn asked(&mut self, key: Key, asked: Result<Option<Reading>, Problem>) {
+        let moment = Instant::now();
+        let reading = match asked {
+            Ok(reading) => reading,
+            Err(problem) => return self.failed(&key, [&problem].into_iter(), moment),
+        };
+        let Key::Job(at) = &key else { return };
+        match (reading, self.store.job_mut(at)) {
+            (Some(reading), Some(entry)) => entry.footing.read(reading),
+            // It is gone; the watch tells.
+            _ => return self.carry_out(key, job::later(self.wall()), moment),
+        }
+        self.look_at(key);
+    }
+
     fn not_read(&mut self, key: &Key, problem: &Problem, now: Instant) {
         if let Key::Job(at) = key
             && let Some(job) = self.store.job(at).and_then(|entry| entry.job())
@@ -439,7 +487,7 @@ impl Core {
                 let counts = self.store.queues().counts_of(name);
                 self.shared.metrics.queue(name, counts);
             }
-            if self.executor.is_some() && self.is_ours(&key) {
+            if self.is_at_work() && self.is_ours(&key) {
                 self.work.add(key, now);
             }
         }
@@ -466,22 +514,33 @@ impl Core {
             return;
         }
         self.shared.metrics.process().leading(term.is_some());
+        self.term = term;
+        if let Some(executor) = &mut self.executor {
+            executor.stop();
+        }
+        self.take_over(&inputs.messages_to);
+    }
+
+    /// Begins the term that this process is in, once what was sent in an earlier one is answered: a request that is still
+    /// under way may change what is there after it was looked at.
+    fn take_over(&mut self, messages: &mpsc::UnboundedSender<Message>) {
+        let is_ending = |executor: &Executor| executor.is_stopped() && !executor.is_idle();
+        if self.is_at_work() || self.executor.as_ref().is_some_and(is_ending) {
+            return;
+        }
         // Somebody else may have led in between: what was decided and not written is forgotten.
         self.work.clear();
         self.after.clear();
         self.store.forget_memories();
-        (self.term, self.executor) = (term, None);
-        // Messages of plans that were broken off must not be taken for those of new ones.
-        let (to, messages) = mpsc::unbounded_channel();
-        (inputs.messages_to, inputs.messages) = (to, messages);
-        if term.is_some() {
-            let executor = self.shared.executor(inputs.messages_to.clone());
-            self.executor = Some(executor);
-            let now = Instant::now();
-            for key in self.store.all() {
-                if self.is_ours(&key) {
-                    self.work.add(key, now);
-                }
+        self.executor = None;
+        if self.term.is_none() {
+            return;
+        }
+        self.executor = Some(self.shared.executor(messages.clone()));
+        let now = Instant::now();
+        for key in self.store.all() {
+            if self.is_ours(&key) {
+                self.work.add(key, now);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::core::Look;
 use super::execute::{Failed, Problem};
-use super::store::Store;
+use super::store::{Store, queue_of};
 use std::time::Duration;
 use tokio::time::Instant;
 use volcano_api::batch::{Job, JobPhase};
@@ -14,20 +14,38 @@ use volcano_reconcile::write::{Event, Plan, Target, Write};
 
 /// Objects of plugins are not watched: what was read is looked up again after this, if the Job is looked at.
 const READ_AGAIN: Duration = Duration::from_secs(300);
+/// Watches lag by less than this, most of the time.
+const LAG: GoDuration = GoDuration::from_millis(200);
 /// How long a Command waits for a Job that is not seen yet.
 const COMMAND_PATIENCE: GoDuration = GoDuration::from_seconds(30);
 
 /// What is to be done for a Job.
 pub fn look(store: &mut Store, at: &str, is_exhausted: bool, now: Time, moment: Instant) -> Look {
+    if store.is_behind(at) {
+        return Look::Plan(later(now));
+    }
     let Some(mut memory) = store.job_mut(at).map(|entry| std::mem::take(&mut entry.memory)) else {
         return Look::Plan(Plan::default());
     };
     let (look, missing) = decide(store, at, is_exhausted, &mut memory, now, moment);
     store.wait_for_claims(at, missing);
-    if let Some(entry) = store.job_mut(at) {
-        entry.memory = memory;
+    let Some(entry) = store.job_mut(at) else {
+        return look;
+    };
+    if let (Look::Plan(plan), Some(job)) = (&look, entry.job())
+        && let Some(ask) = entry.footing.asks(job, plan, &memory)
+    {
+        return Look::Ask(Target::of(job), ask);
     }
+    entry.memory = memory;
     look
+}
+
+/// Nothing now. What is waited for may have changed nothing else here, so that nobody tells when it is there.
+pub fn later(now: Time) -> Plan {
+    let mut plan = Plan::default();
+    plan.wake(now.saturating_add(LAG));
+    plan
 }
 
 /// What is to be done, and the claims that are waited for.
@@ -58,7 +76,7 @@ fn decide(
         job,
         pods: &pods,
         pod_group: store.group_of_job(job),
-        queue: store.queues().queue(&job.spec.queue),
+        queue: store.queues().queue(queue_of(job)),
         claims: &claims,
         plugin_objects: entry.objects().map_or(&nothing, |(_, objects)| objects),
         commands: &commands,

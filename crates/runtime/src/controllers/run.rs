@@ -62,6 +62,21 @@ impl Shared {
         let metrics = self.metrics.process().clone();
         Executor::new(client, metrics, self.recorder.clone(), to)
     }
+
+    /// What a test needs: all controllers, which may write, and nobody who listens to events.
+    #[cfg(test)]
+    pub fn of(client: Client, options: Options, tasks: &mut JoinSet<()>) -> Self {
+        let (metrics, fence) = (Metrics::default(), Fence::open());
+        let process = metrics.process().clone();
+        Shared {
+            recorder: Recorder::start(&client, fence.clone(), process, "test", EVENTS_PER_SECOND, tasks),
+            options,
+            metrics,
+            health: Arc::default(),
+            client,
+            fence,
+        }
+    }
 }
 
 /// Runs the controllers until they are told to end.

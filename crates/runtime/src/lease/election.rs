@@ -139,6 +139,12 @@ impl Election {
         Some(self.renewed? + self.renew_deadline)
     }
 
+    /// When the lease that was read last becomes free, if nobody renews it.
+    pub fn free_at(&self) -> Option<Instant> {
+        let (record, since) = self.seen.as_ref()?;
+        Some(*since + Duration::from_secs(record.duration_seconds.into()))
+    }
+
     /// Whether a leader has had no renewal for too long; it leads no longer then.
     pub fn expire(&mut self, now: Instant) -> bool {
         let expired = self.deadline().is_some_and(|deadline| now >= deadline);

@@ -53,8 +53,13 @@ pub const QUEUE_WEIGHT: &str = "volcano_queue_weight";
 /// Whether a queue uses more than it should: 1 or 0.
 pub const QUEUE_OVERUSED: &str = "volcano_queue_overused";
 
+/// Of client-go: calls to the API server.
+pub const REST_CALLS: &str = "rest_client_requests_total";
+
 /// Ours: writes that were answered.
 pub const API_WRITES: &str = "volcano_api_writes_total";
+/// Ours: when a pod was bound last, in Unix seconds.
+pub const LAST_BIND: &str = "volcano_last_bind_timestamp_seconds";
 /// Ours: reloads of the configuration.
 pub const CONFIG_RELOADS: &str = "volcano_config_reload_total";
 /// Ours: whether the last one succeeded, 1 or 0.

@@ -2,17 +2,32 @@
 
 use super::build::{counter, counter_vec, gauge, gauge_vec};
 use super::names;
+use http::{Method, StatusCode};
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, Registry};
 
 /// Clones share them.
 #[derive(Clone)]
 pub struct Process {
+    calls: Calls,
     writes: IntCounterVec,
     watch_restarts: IntCounterVec,
     leader: Gauge,
     events_dropped: IntCounter,
     pending_writes: GaugeVec,
+}
+
+/// Calls to the API server, counted as client-go counts them.
+#[derive(Clone)]
+pub struct Calls(IntCounterVec);
+
+impl Calls {
+    /// A call was answered with a code, or not at all.
+    pub fn count(&self, code: Option<StatusCode>, method: &Method, server: &str) {
+        let code = code.as_ref().map_or("<error>", StatusCode::as_str);
+        let host = server.split_once("://").map_or(server, |(_, host)| host);
+        self.0.with_label_values(&[code, host, method.as_str()]).inc();
+    }
 }
 
 impl Process {
@@ -24,6 +39,12 @@ impl Process {
         let build = gauge_vec(registry, names::BUILD, "What runs", &["version"]);
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
         Process {
+            calls: Calls(counter_vec(
+                registry,
+                names::REST_CALLS,
+                "Calls to the API server by answer, host and method",
+                &["code", "host", "method"],
+            )),
             writes: counter_vec(
                 registry,
                 names::API_WRITES,
@@ -45,6 +66,11 @@ impl Process {
                 &["kind"],
             ),
         }
+    }
+
+    /// Counts calls of a client.
+    pub fn calls(&self) -> Calls {
+        self.calls.clone()
     }
 
     /// A write was answered: what kind (`bind`, `pod-status`, …) and how (`ok`, `conflict`, `error`, …).

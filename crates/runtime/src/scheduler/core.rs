@@ -15,17 +15,19 @@ use super::report::Reporter;
 use super::shared::Shared;
 use super::statuses::Statuses;
 use crate::lease::Leadership;
+use crate::metrics::TaskStage;
+use crate::reload::Conf;
 use crate::watch::Feed;
 use crate::writes::Writer;
-use crate::writes::order::{ClaimRef, ClaimState, JobKey, Order, Outcome};
-use std::collections::BTreeSet;
+use crate::writes::order::{ClaimRef, ClaimState, Event, JobKey, Order, Outcome};
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
-use volcano_api::core::PersistentVolumeClaim;
+use volcano_api::core::{PersistentVolumeClaim, Pod};
 use volcano_api::names::annotations;
 use volcano_engine::config::SchedulerConf;
 use volcano_engine::dispatch::Unavailable;
@@ -40,15 +42,17 @@ const DRAIN: Duration = Duration::from_secs(10);
 const BIND_TIMEOUT: &str = "volumebinding.bindTimeoutSeconds";
 /// Messages taken in one go, so that a flood of changes cannot keep a cycle away.
 const AT_ONCE: usize = 64;
+/// The same trouble is not logged again before this: an API server that is away is away for every watch.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// What others ask of the scheduler while it runs.
 pub enum Control {
     /// Use another configuration.
-    Reconfigure(Box<SchedulerConf>, String),
+    Reconfigure(Box<Conf>),
     /// Write down what the engine believes.
     Snapshot(oneshot::Sender<Vec<u8>>),
     /// Tell users something.
-    Tell(crate::writes::order::Event),
+    Tell(Event),
 }
 
 /// Everything that comes in.
@@ -89,6 +93,10 @@ pub struct Core {
     term: Option<u64>,
     /// There while this process leads.
     writer: Option<Writer>,
+    /// What is to be told to users as soon as this process leads.
+    untold: Option<Event>,
+    /// Troubles that were logged lately.
+    told: BTreeMap<String, Instant>,
     /// How long claims may take to get their volumes, if the configuration says so. As it was at the start.
     bind_timeout: Option<Duration>,
 }
@@ -117,6 +125,8 @@ impl Core {
             paused: BTreeSet::new(),
             term: None,
             writer: None,
+            untold: None,
+            told: BTreeMap::new(),
             bind_timeout,
         }
     }
@@ -190,6 +200,9 @@ impl Core {
                     self.shared
                         .start_writer(self.bind_timeout, inputs.outcomes_to.clone()),
                 );
+                if let Some(event) = self.untold.take() {
+                    self.send(Order::Event(event));
+                }
                 self.pace.news(Instant::now());
                 None
             }
@@ -201,32 +214,40 @@ impl Core {
 
     fn obey(&mut self, control: Control) {
         match control {
-            Control::Reconfigure(conf, text) => {
-                tell_unavailable(&self.cluster.reconfigure(*conf));
-                self.shared.set_conf_text(text);
+            Control::Reconfigure(conf) => {
+                tell_unavailable(&self.cluster.reconfigure(conf.conf.clone()));
+                self.shared.set_conf(*conf);
                 self.pace.news(Instant::now());
             }
             Control::Snapshot(answer) => {
-                let conf = self.shared.conf_text();
+                let conf = self.shared.conf();
                 let now = self.shared.client.clock().now();
-                let snapshot = self.cluster.engine().snapshot(&conf, now);
+                let snapshot = self.cluster.engine().snapshot(&conf.text, now);
                 match serde_json::to_vec(&snapshot) {
                     Ok(json) => drop(answer.send(json)), // The one who asked may be gone.
                     Err(error) => error!(%error, "cannot write down the state"),
                 }
             }
-            Control::Tell(event) => self.send(Order::Event(event)),
+            Control::Tell(event) if self.writer.is_some() => self.send(Order::Event(event)),
+            Control::Tell(event) => self.untold = Some(event),
         }
+    }
+
+    /// Something cannot be read. What several watches say alike is logged once.
+    fn trouble(&mut self, kind: Kind, line: &str) {
+        self.told.retain(|_, at| at.elapsed() < TELL_AGAIN);
+        if self.told.insert(line.to_owned(), Instant::now()).is_none() {
+            error!(?kind, "{line}");
+        }
+        self.shared.health.trouble(line);
     }
 
     fn take_feed(&mut self, feed: Feed) {
         let was_whole = self.cluster.missing().is_empty();
         match &feed {
-            Feed::Trouble(kind, line) => {
-                error!(?kind, "{line}");
-                self.shared.health.trouble(line);
-            }
+            Feed::Trouble(kind, line) => self.trouble(*kind, line),
             Feed::Changes(deltas) => {
+                self.report_watched(deltas);
                 let m = self.cluster.engine().model();
                 let claims = deltas.iter().filter_map(|delta| claim_state(m, delta));
                 claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));
@@ -256,6 +277,27 @@ impl Core {
     fn report_missing(&self) {
         let missing = self.cluster.missing().iter().map(|kind| format!("{kind:?}"));
         self.shared.health.missing(missing.collect());
+    }
+
+    /// Pods that come to be known, and are to be placed.
+    fn report_watched(&self, deltas: &[Delta]) {
+        let m = self.cluster.engine().model();
+        let is_new = |pod: &Pod| {
+            let metadata = &pod.metadata;
+            pod.spec.node_name.is_empty() && m.find_task(&metadata.namespace, &metadata.name).is_none()
+        };
+        let now = self.shared.client.clock().now();
+        for delta in deltas {
+            if let Delta::Pod(pod) = delta
+                && let Some(created) = pod.metadata.creation_timestamp
+                && self.shared.ownership.accepts_pod(pod)
+                && is_new(pod)
+            {
+                self.shared
+                    .metrics
+                    .task_stage(TaskStage::Watched, now.since(created));
+            }
+        }
     }
 
     fn look_for_news(&mut self) {

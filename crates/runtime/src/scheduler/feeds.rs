@@ -9,8 +9,8 @@ use crate::watch::{Feed, Object, watch};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use volcano_api::core::{
-    CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota, StorageClass,
+    CsiDriver, CsiNode, CsiStorageCapacity, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, PriorityClass, ResourceQuota, StorageClass,
 };
 use volcano_api::scheduling::{PodGroup, Queue};
 use volcano_api::shard::NodeShard;
@@ -37,6 +37,10 @@ macro_rules! each_kind {
         $with!(HyperNode);
         if $options.priority_class && $options.feature_gates.enabled(gates::PRIORITY_CLASS) {
             $with!(PriorityClass);
+        }
+        if $options.csi_storage {
+            $with!(CsiDriver);
+            $with!(CsiStorageCapacity);
         }
         if $options.feature_gates.enabled(gates::PDB_SUPPORT) {
             $with!(PodDisruptionBudget);

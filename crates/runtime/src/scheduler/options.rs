@@ -23,7 +23,7 @@ pub struct Options {
     pub default_queue: String,
     /// Whether PriorityClasses are watched; without them every job has priority 0. The feature gate counts too.
     pub priority_class: bool,
-    /// Whether CSIDrivers and CSIStorageCapacities are watched.
+    /// Whether CSIDrivers and CSIStorageCapacities are watched; without them free storage is not looked at.
     pub csi_storage: bool,
     /// `key:value` items; nodes with any of the labels are ours. All nodes without an item.
     pub node_selector: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Options {
     pub features: Features,
     /// Feature gates.
     pub feature_gates: FeatureGates,
-    /// How long to wait at the start until everything that was listed is taken in; zero for not at all.
+    /// Without effect: nothing is decided before every kind has been listed.
     pub resource_sync_timeout: Duration,
     /// Metrics and health.
     pub serve: serve::Settings,
@@ -45,9 +45,9 @@ pub struct Options {
     pub event_qps: f64,
     /// Logs.
     pub logging: logging::Settings,
-    /// Flags that were given and have no effect, to be logged once.
+    /// Flags that were given and have no effect; logged once, at the start.
     pub unused: Vec<logging::Unused>,
-    /// Arguments that are no flags, to be logged once.
+    /// Arguments that are no flags; logged once, at the start.
     pub ignored: Vec<String>,
 }
 

@@ -142,6 +142,19 @@ impl Reporter {
     }
 }
 
+/// Whoever leads no longer says nothing of jobs and queues: sums over replicas would count them twice, and those that go
+/// meanwhile would stay.
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.jobs
+            .values()
+            .for_each(|series| forget(&self.metrics, &series.id));
+        self.queues
+            .iter()
+            .for_each(|queue| self.metrics.forget_queue(queue));
+    }
+}
+
 fn report_binds(metrics: &Metrics, m: &Model, job: JobId, created: impl Iterator<Item = i64>, now: Time) {
     let (namespace, name) = names(m, job);
     let job = m.job(job);
@@ -278,6 +291,21 @@ mod tests {
         world.job("another", "8");
         let shares = world.series("job_share");
         assert!(shares.len() == 2 && shares[0].contains("another"), "{shares:?}");
+    }
+
+    #[test]
+    fn who_stops_leading_takes_the_series_of_jobs_and_queues_along() {
+        let mut world = World::new();
+        world.job("fits", "1");
+        assert!(!world.series("job_share").is_empty());
+        let World { reporter, .. } = world;
+        let metrics = reporter.metrics.clone();
+        drop(reporter);
+        let text = metrics.text();
+        let left = text
+            .lines()
+            .filter(|line| line.contains("fits") || line.contains("queue_name=\"q\""));
+        assert_eq!(left.collect::<Vec<_>>(), [] as [&str; 0]);
     }
 
     #[test]

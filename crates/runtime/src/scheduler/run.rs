@@ -9,15 +9,17 @@ use super::core::{Control, Core, End, Inputs};
 use super::options::Options;
 use super::shared::Shared;
 use super::{feeds, queues, signals};
+use crate::backoff::Backoff;
 use crate::client::{Client, ConnectError};
 use crate::embed::{Embedding, Heart, Panicked};
 use crate::fence::Fence;
 use crate::lease::Campaign;
 use crate::metrics::Metrics;
 use crate::ownership::Ownership;
-use crate::reload::{self, Conf, Content, Start, Unusable};
+use crate::reload::{self, Conf, Content, Unusable};
 use crate::serve;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -25,6 +27,9 @@ use tracing::{error, info, warn};
 
 /// Requests to the heart that wait.
 const CONTROL: usize = 16;
+/// Waits before the cluster is read anew after a cycle panicked. What made it panic may still be there.
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// Why the scheduler could not start.
 #[derive(Debug, Error)]
@@ -55,14 +60,17 @@ pub async fn run(options: Options) -> Result<(), RunError> {
             "the flag has no effect"
         );
     }
+    for word in &options.ignored {
+        warn!(argument = word, "the argument is no flag and is ignored");
+    }
     if let Some(election) = &options.leader_election {
         election.validate().map_err(RunError::Election)?;
     }
     let start = reload::at_start(options.scheduler_conf.as_deref(), options.disable_default_conf)?;
-    let client = Client::connect(&options.client).await?;
-    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
-    let election_client = Client::connect(&options.client).await?;
     let metrics = Metrics::default();
+    let client = Client::connect(&options.client).await?.counted(metrics.process());
+    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
+    let election_client = Client::connect(&options.client).await?.counted(metrics.process());
     let ownership = Ownership::new(&options.scheduler_names, &options.node_selector)
         .with_replicas(|name| std::env::var(name).ok());
     let fence = match options.leader_election {
@@ -70,12 +78,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         None => Fence::open(),
     };
     let shared = Arc::new(Shared::new(
-        options,
-        client,
-        metrics,
-        ownership,
-        fence,
-        start.conf.text.clone(),
+        options, client, metrics, ownership, fence, start.conf,
     ));
     let (control, requests) = mpsc::channel(CONTROL);
     let mut tasks = JoinSet::new();
@@ -86,20 +89,15 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         let (shared, control) = (shared.clone(), control.clone());
         tasks.spawn(async move { signals::dump(&shared.options.cache_dump_dir, control).await });
     }
-    if let Some(wrong) = &start.wrong {
-        shared
-            .conf_refused(wrong, &control, "the built-in default is used")
-            .await;
+    match &start.wrong {
+        Some(wrong) => {
+            let instead = "the built-in default is used";
+            shared.conf_refused(wrong, &control, instead).await;
+        }
+        None => shared.metrics.config_loaded(),
     }
     tasks.spawn(follow_file(shared.clone(), start.content, control.clone()));
-    let scheduled = schedule(
-        &shared,
-        election_client,
-        start.conf,
-        requests,
-        ending,
-        Heart::OwnThread,
-    );
+    let scheduled = schedule(&shared, election_client, requests, ending, Heart::OwnThread);
     if let Err(panic) = scheduled.await {
         error!(%panic, "the scheduler's thread died");
         std::process::exit(2);
@@ -125,18 +123,17 @@ pub async fn embedded(
         ending,
         heart,
     } = within;
-    let text = conf.text.clone();
     let shared = Arc::new(Shared::new(
         options,
         client.clone(),
         metrics,
         ownership,
         Fence::open(),
-        text,
+        conf,
     ));
     // Nobody sends: what is asked of it comes from endpoints and signals.
     let (_control, requests) = mpsc::channel(CONTROL);
-    schedule(&shared, client, conf, requests, ending, heart).await
+    schedule(&shared, client, requests, ending, heart).await
 }
 
 /// Follows the configuration file.
@@ -149,10 +146,10 @@ async fn follow_file(shared: Arc<Shared>, content: Content, control: mpsc::Sende
     let applying = async {
         while let Some(change) = changes.recv().await {
             match change {
-                Ok(Conf { conf, text }) => {
+                Ok(conf) => {
                     info!("the configuration changed");
                     shared.metrics.config_reloaded(true);
-                    let _ = control.send(Control::Reconfigure(Box::new(conf), text)).await;
+                    let _ = control.send(Control::Reconfigure(Box::new(conf))).await;
                 }
                 Err(wrong) => {
                     shared
@@ -169,7 +166,6 @@ async fn follow_file(shared: Arc<Shared>, content: Content, control: mpsc::Sende
 async fn schedule(
     shared: &Arc<Shared>,
     election_client: Client,
-    mut conf: Conf,
     mut requests: mpsc::Receiver<Control>,
     mut ending: watch::Receiver<bool>,
     heart: Heart,
@@ -182,6 +178,7 @@ async fn schedule(
     }
     let election = shared.options.leader_election.as_ref();
     let campaign = Campaign::start(election, election_client, &shared.fence);
+    let mut rests = Backoff::new(FIRST_REST, LONGEST_REST);
     loop {
         let mut watches = JoinSet::new();
         let feed = feeds::start(
@@ -198,7 +195,7 @@ async fn schedule(
             leadership: campaign.leadership.clone(),
             shutdown: ending.clone(),
         };
-        let core = Core::new(shared.clone(), conf.conf.clone());
+        let core = Core::new(shared.clone(), shared.conf().conf);
         let body = async move {
             let end = core.run(inputs, &mut requests).await;
             (end, requests)
@@ -208,20 +205,18 @@ async fn schedule(
         watches.shutdown().await;
         match end {
             End::Stopped => break,
-            End::LostLease => warn!("the lease is lost; reading the cluster anew and standing by"),
-            End::Broken => error!("starting anew"),
-        }
-        // Without a file the configuration is the one that was given.
-        let Some(path) = shared.options.scheduler_conf.as_deref() else {
-            continue;
-        };
-        if let Ok(Start {
-            conf: current,
-            wrong: None,
-            ..
-        }) = reload::at_start(Some(path), false)
-        {
-            conf = current;
+            End::LostLease => {
+                warn!("the lease is lost; reading the cluster anew and standing by");
+                rests.reset();
+            }
+            End::Broken => {
+                let rest = rests.wait();
+                error!(after_s = rest.as_secs_f64(), "starting anew");
+                tokio::select! {
+                    () = tokio::time::sleep(rest) => {}
+                    _ = ending.changed() => break,
+                }
+            }
         }
     }
     campaign.end().await;

@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::fence::Fence;
 use crate::metrics::Metrics;
 use crate::ownership::Ownership;
-use crate::reload::Unusable;
+use crate::reload::{Conf, Unusable};
 use crate::serve::{self, Health, ServeError};
 use crate::writes::order::{Event, ObjectRef, Outcome};
 use crate::writes::{Settings, Writer};
@@ -36,7 +36,7 @@ pub struct Shared {
     pub ownership: Ownership,
     /// Whether writes pass.
     pub fence: Fence,
-    conf_text: Mutex<String>,
+    conf: Mutex<Conf>,
 }
 
 impl Shared {
@@ -47,7 +47,7 @@ impl Shared {
         metrics: Metrics,
         ownership: Ownership,
         fence: Fence,
-        conf_text: String,
+        conf: Conf,
     ) -> Self {
         Shared {
             options,
@@ -56,21 +56,18 @@ impl Shared {
             health: Arc::default(),
             ownership,
             fence,
-            conf_text: Mutex::new(conf_text),
+            conf: Mutex::new(conf),
         }
     }
 
-    /// The text of the configuration in use.
-    pub fn conf_text(&self) -> String {
-        self.conf_text
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// The configuration in use: the last good one, whatever the file says by now.
+    pub fn conf(&self) -> Conf {
+        self.conf.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Another configuration is in use.
-    pub fn set_conf_text(&self, text: String) {
-        *self.conf_text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    pub fn set_conf(&self, conf: Conf) {
+        *self.conf.lock().unwrap_or_else(PoisonError::into_inner) = conf;
     }
 
     /// A writer for a term of leading.
@@ -86,7 +83,7 @@ impl Shared {
             bind_timeout: bind_timeout.unwrap_or(default.bind_timeout),
             ..default
         };
-        let (fence, metrics) = (self.fence.clone(), self.metrics.clone());
+        let (fence, metrics) = (self.fence.in_this_epoch(), self.metrics.clone());
         Writer::start(&self.client, fence, metrics, &settings, outcomes)
     }
 
@@ -113,7 +110,7 @@ impl Shared {
         error!("the configuration cannot be used and {instead}: {wrong}");
         self.metrics.config_reloaded(false);
         let event = Event {
-            object: this_process(),
+            object: this_process(&self.options.default_queue),
             warning: true,
             reason: CONF_REFUSED.into(),
             message: format!("the scheduler configuration cannot be used and {instead}: {wrong}").into(),
@@ -123,7 +120,7 @@ impl Shared {
 }
 
 /// What events about the scheduler itself are about: its pod, or outside a cluster the default queue.
-fn this_process() -> ObjectRef {
+fn this_process(default_queue: &str) -> ObjectRef {
     let namespace = std::fs::read_to_string(NAMESPACE_FILE).map(|text| text.trim().to_owned());
     match namespace {
         Ok(namespace) if !namespace.is_empty() => ObjectRef {
@@ -137,7 +134,7 @@ fn this_process() -> ObjectRef {
             api_version: "scheduling.volcano.sh/v1beta1".into(),
             kind: kinds::QUEUE.kind,
             namespace: "".into(),
-            name: volcano_api::names::queues::DEFAULT.into(),
+            name: default_queue.into(),
             uid: "".into(),
         },
     }

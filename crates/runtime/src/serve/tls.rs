@@ -9,10 +9,17 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedCipherSuite};
 
 /// A larger file is no certificate.
 const LARGEST: u64 = 1 << 20;
+
+/// The suites of TLS 1.2 that servers offer: those that Volcano's do. Scanners that its users run know them.
+const TLS12: [CipherSuite; 3] = [
+    CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+];
 
 /// A certificate with its key and the authority, as PEM.
 #[derive(Clone, PartialEq, Eq)]
@@ -86,13 +93,21 @@ pub(crate) fn config(pem: &Pem) -> Result<Arc<ServerConfig>, BadPem> {
         .map_err(|error| bad(Part::Ca, error.to_string()))?;
     let chain = certificates(&pem.cert, Part::Cert)?;
     let key = PrivateKeyDer::from_pem_slice(&pem.key).map_err(|error| bad(Part::Key, error.to_string()))?;
-    let config = ServerConfig::builder_with_provider(provider())
+    let config = ServerConfig::builder_with_provider(serving())
         .with_safe_default_protocol_versions()
         .map_err(|error| bad(Part::Cert, error.to_string()))?
         .with_client_cert_verifier(clients)
         .with_single_cert(chain, key)
         .map_err(|error| bad(Part::Cert, error.to_string()))?;
     Ok(Arc::new(config))
+}
+
+/// The cryptography that servers use.
+fn serving() -> Arc<CryptoProvider> {
+    let mut provider = ring::default_provider();
+    let is_offered = |suite: &SupportedCipherSuite| suite.tls13().is_some() || TLS12.contains(&suite.suite());
+    provider.cipher_suites.retain(is_offered);
+    Arc::new(provider)
 }
 
 /// The cryptography that is used.
@@ -138,5 +153,18 @@ fn wrong(files: &TlsFiles, part: Part, problem: String) -> ServeError {
         flag,
         file: file.display().to_string(),
         problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_tls_1_2_three_suites_are_offered_and_of_1_3_all() {
+        let offered = serving().cipher_suites.clone();
+        let (new, old): (Vec<&SupportedCipherSuite>, Vec<_>) =
+            offered.iter().partition(|suite| suite.tls13().is_some());
+        assert_eq!((old.len(), new.len()), (TLS12.len(), 3), "{offered:?}");
     }
 }

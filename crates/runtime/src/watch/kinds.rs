@@ -3,8 +3,8 @@
 use super::{Family, Gone, Object};
 use crate::client::Resource;
 use volcano_api::core::{
-    CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota, StorageClass,
+    CsiDriver, CsiNode, CsiStorageCapacity, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, PriorityClass, ResourceQuota, StorageClass,
 };
 use volcano_api::names::kinds;
 use volcano_api::protobuf::{self, Tables};
@@ -60,6 +60,8 @@ watched! {
     ResourceQuota: ResourceQuota = "", "v1", "resourcequotas", protobuf RESOURCE_QUOTA => |object| Delta::ResourceQuota(Box::new(object));
     StorageClass: StorageClass = "storage.k8s.io", "v1", "storageclasses", protobuf STORAGE_CLASS => |object| Delta::StorageClass(Box::new(object));
     CsiNode: CsiNode = "storage.k8s.io", "v1", "csinodes", protobuf CSI_NODE => |object| Delta::CsiNode(Box::new(object));
+    CsiDriver: CsiDriver = "storage.k8s.io", "v1", "csidrivers", protobuf CSI_DRIVER => |object| Delta::CsiDriver(Box::new(object));
+    CsiStorageCapacity: StorageCapacity = "storage.k8s.io", "v1", "csistoragecapacities", protobuf CSI_STORAGE_CAPACITY => |object| Delta::StorageCapacity(Box::new(object));
     PodDisruptionBudget: DisruptionBudget = "policy", "v1", "poddisruptionbudgets", protobuf POD_DISRUPTION_BUDGET => |object| Delta::DisruptionBudget(Box::new(object));
     PriorityClass: PriorityClass = "scheduling.k8s.io", "v1", "priorityclasses", protobuf PRIORITY_CLASS => Delta::PriorityClass;
     PodGroup: PodGroup = kinds::SCHEDULING, "v1beta1", "podgroups" => |object| Delta::PodGroup(Box::new(object));

@@ -27,8 +27,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use volcano_api::names::{events, reasons};
 
-/// Relaxed work waits so long at the most for urgent work to be done. A burst of some thousand binds is over by then.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Relaxed work waits so long at the most for urgent work to be done. A burst of ten thousand binds is over by then.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Events wait longer: they are only told.
 const PATIENCE_OF_EVENTS: Duration = Duration::from_secs(10);
 /// After that one lane of so many is for relaxed work while urgent work waits; of those, one of so many is for events.
@@ -36,6 +36,8 @@ const SHARE: usize = 32;
 const EVENTS_SHARE: usize = 64;
 /// One lane of so many stays free for urgent work, so that a bind need not wait for slow events to be answered.
 const KEPT_FREE: usize = 4;
+/// Of pods that could not be bound or evicted, one in this time is logged; the others are for those who look closer.
+const TELL_AGAIN: Duration = Duration::from_secs(10);
 
 const URGENT: [Kind; 3] = [Kind::Step, Kind::Evict, Kind::Bind];
 const STATUSES: [Kind; 5] = [Kind::Group, Kind::Condition, Kind::Queue, Kind::Shard, Kind::Gate];
@@ -60,6 +62,8 @@ pub struct Queue {
     /// Gangs whose binds ended a moment ago.
     ended: FxHashMap<JobKey, Instant>,
     forget_ended: Timers<JobKey>,
+    /// When a failure was logged last.
+    told: Option<Instant>,
     open: bool,
     hurried: bool,
     outcomes: Vec<Outcome>,
@@ -85,6 +89,7 @@ impl Queue {
             pressed_since: None,
             ended: FxHashMap::default(),
             forget_ended: Timers::default(),
+            told: None,
             open: true,
             hurried: false,
             outcomes: Vec::new(),
@@ -356,8 +361,7 @@ impl Queue {
             Ticket::Evict(uid) => {
                 let ended = self.evictions.answered(&uid, answer, now);
                 if let Some(Ended::Failed { pod, why }) = ended {
-                    let PodRef { namespace, name, .. } = &pod;
-                    tracing::warn!(%namespace, %name, why, "a pod could not be evicted");
+                    self.log_failure(&pod, "evicted", why.as_deref().unwrap_or_default(), now);
                     self.outcomes.push(Outcome::EvictFailed(pod));
                 }
             }
@@ -434,8 +438,7 @@ impl Queue {
     }
 
     fn bind_failed(&mut self, pod: &PodRef, message: String, now: Instant) {
-        let PodRef { namespace, name, .. } = pod;
-        tracing::warn!(%namespace, %name, why = message, "a pod could not be bound");
+        self.log_failure(pod, "bound", &message, now);
         let condition = PodCondition {
             pod: pod.clone(),
             reason: reasons::SCHEDULER_ERROR,
@@ -443,6 +446,16 @@ impl Queue {
             nominated: None,
         };
         self.conditions.order(&pod.uid, condition, now);
+    }
+
+    fn log_failure(&mut self, pod: &PodRef, what: &str, why: &str, now: Instant) {
+        let PodRef { namespace, name, .. } = pod;
+        if self.told.is_none_or(|at| now >= at + TELL_AGAIN) {
+            self.told = Some(now);
+            tracing::warn!(%namespace, %name, why, "a pod could not be {what}");
+        } else {
+            tracing::debug!(%namespace, %name, why, "a pod could not be {what}");
+        }
     }
 
     fn tell(&mut self, pod: &PodRef, warning: bool, reason: &'static str, message: Arc<str>, now: Instant) {

@@ -15,7 +15,7 @@ use crate::metrics::Process;
 use change::Detours;
 use serde::Serialize;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Sends writes.
 pub struct Sender {
@@ -26,6 +26,27 @@ pub struct Sender {
     detours: Detours,
     /// The API server, or a proxy before it, does not read protobuf.
     json_only: AtomicBool,
+    /// What it was said of that the role does not allow it.
+    told: [AtomicBool; 3],
+}
+
+/// A write that a role may lack and that has no other way.
+#[derive(Clone, Copy)]
+enum Needed {
+    Bind,
+    Delete,
+    Event,
+}
+
+impl Needed {
+    /// As roles name it.
+    fn grant(self) -> &'static str {
+        match self {
+            Needed::Bind => "the verb create on pods/binding",
+            Needed::Delete => "the verb delete on pods",
+            Needed::Event => "the verbs create and patch on events",
+        }
+    }
 }
 
 impl Sender {
@@ -36,6 +57,15 @@ impl Sender {
             component,
             detours: Detours::default(),
             json_only: AtomicBool::new(false),
+            told: Default::default(),
+        }
+    }
+
+    /// Says once what the role lacks: it is so for every object.
+    fn tell_forbidden(&self, needed: Needed, error: &CallError) {
+        if error.is_forbidden() && !self.told[needed as usize].swap(true, Ordering::Relaxed) {
+            let (hint, role) = (needed.grant(), &self.component);
+            tracing::error!(%error, "not allowed to write: grant {hint} to the role of {role}");
         }
     }
 

@@ -192,12 +192,16 @@ pub async fn pod_nodes(client: &Client, namespace: &str) -> anyhow::Result<BTree
 /// # Errors
 /// When the API server refuses it.
 pub async fn set_pod_phase(client: &Client, namespace: &str, name: &str, phase: &str) -> anyhow::Result<()> {
+    merge_patch_status(client, &path("v1", namespace, "pods", name), &status_in(phase)).await
+}
+
+/// What a kubelet says of a pod in a phase.
+fn status_in(phase: &str) -> Value {
     let ready = if phase == "Running" { "True" } else { "False" };
-    let status = json!({"phase": phase, "conditions": [
+    json!({"phase": phase, "conditions": [
         {"type": "PodScheduled", "status": "True"},
         {"type": "Ready", "status": ready},
-    ]});
-    merge_patch_status(client, &path("v1", namespace, "pods", name), &status).await
+    ]})
 }
 
 /// Does once what kubelets would do for the pods of a namespace that are on nodes: pods begin to run, and those that are
@@ -216,17 +220,32 @@ pub async fn play_kubelet(client: &Client, namespace: &str) -> anyhow::Result<us
     Ok(changed.into_iter().filter(|changed| *changed).count())
 }
 
+/// As a kubelet means the pod that it sees and no other, one that has changed since, or another one of its name, is left
+/// alone and counts as changed: the next look is as good.
 async fn play_kubelet_of(client: &Client, namespace: &str, pod: &Value) -> anyhow::Result<bool> {
-    let name = name_of(pod);
-    if pod["metadata"]["deletionTimestamp"].is_string() {
-        delete_now(client, &path("v1", namespace, "pods", name)).await?;
-        return Ok(true);
+    let (place, metadata) = (path("v1", namespace, "pods", name_of(pod)), &pod["metadata"]);
+    let done = if metadata["deletionTimestamp"].is_string() {
+        let version = metadata["resourceVersion"].as_str().unwrap_or_default();
+        delete_now_as_seen(client, &place, version).await
+    } else if pod["status"]["phase"] == "Pending" {
+        let seen = json!({"resourceVersion": metadata["resourceVersion"]});
+        let patch = json!({"metadata": seen, "status": status_in("Running")});
+        let place = format!("{place}/status");
+        merge_patch(client, &place, &patch).await.map(drop)
+    } else {
+        return Ok(false);
+    };
+    match done {
+        Err(error) if !has_changed(&error) => Err(error),
+        _ => Ok(true),
     }
-    if pod["status"]["phase"] == "Pending" {
-        set_pod_phase(client, namespace, name, "Running").await?;
-        return Ok(true);
-    }
-    Ok(false)
+}
+
+/// Whether a write came too late: the object is gone, or not as it was seen.
+fn has_changed(error: &anyhow::Error) -> bool {
+    let refusal = error.downcast_ref::<kube::Error>();
+    refusal
+        .is_some_and(|error| matches!(error, kube::Error::Api(status) if [404, 409].contains(&status.code)))
 }
 
 #[cfg(test)]

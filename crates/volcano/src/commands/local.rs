@@ -1,21 +1,25 @@
 //! The whole system in this process, for `volcano up` and `volcano run`: which nodes it has, where it keeps its state, how it
 //! starts and ends.
 
+use super::tell;
 use crate::failure::Failure;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use volcano_api::quantity::Quantity;
 use volcano_local::{Nodes, Options, SimulatedNodes, System};
-use volcano_node::{Agent, Isolation};
+use volcano_node::Agent;
 use volcano_runtime::client::Client;
 use volcano_runtime::clock::Clock;
 use volcano_runtime::logging;
 
 /// Where the process that uses a data directory writes who it is.
 const LOCK: &str = "lock";
+/// An end that takes longer is told of.
+const SLOW: Duration = Duration::from_millis(300);
 
 /// Which nodes there are.
 #[derive(Clone, Debug, clap::Args)]
@@ -139,7 +143,10 @@ impl Home {
     }
 
     fn temporary() -> Result<Home, Failure> {
-        let path = std::env::temp_dir().join(format!("volcano-{}", std::process::id()));
+        // One that was killed leaves its directory, and process ids come again.
+        let number = fastrand::u32(..);
+        let name = format!("volcano-{}-{number:08x}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         // For nobody else, and not one that somebody has put there.
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| {
@@ -154,7 +161,9 @@ impl Home {
             Failure::new(format!("data directory {}: {error}", path.display()))
                 .hint("--data-dir names a directory that can be written to")
         };
-        std::fs::create_dir_all(path).map_err(told)?;
+        // It gets Secrets. One that is there already is its owner's to close.
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(told)?;
         let mut lock = File::options()
             .read(true)
             .write(true)
@@ -222,6 +231,8 @@ impl Local {
             data_dir: home.is_kept().then(|| home.path.clone()),
             scheduler_conf,
             nodes: nodes.simulated(),
+            own_nodes: nodes.are_real().then(host_name).into_iter().collect(),
+            volumes: nodes.are_real().then(|| home.path.join("volumes")),
             ..Options::default()
         };
         let system = System::start(options).await;
@@ -257,8 +268,7 @@ impl Local {
 
     /// Whether pods are not set apart as far as they could be.
     pub fn is_open(&self) -> bool {
-        let machine = self.machine.as_ref();
-        machine.is_some_and(|machine| machine.isolation() != Isolation::Root || machine.gateway().is_none())
+        self.machine.as_ref().is_some_and(|machine| !machine.is_whole())
     }
 
     /// What nodes there are, in words.
@@ -289,21 +299,52 @@ impl Local {
     }
 }
 
-/// Waits until somebody wants this process to end. The exit code that shells give to one that a signal ended.
-///
-/// # Errors
-/// When signals cannot be waited for.
-pub fn end_wanted() -> Result<impl Future<Output = u8>, Failure> {
-    let listen =
-        |kind| signal(kind).map_err(|error| Failure::new(format!("cannot wait for signals: {error}")));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
-    Ok(async move {
+/// Signals that ask this process to end.
+pub struct Ending {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Ending {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// When signals cannot be waited for.
+    pub fn listen() -> Result<Ending, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::new(format!("cannot wait for signals: {error}")));
+        Ok(Ending {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits until somebody wants this process to end. The exit code that shells give to one that a signal ended.
+    pub async fn wanted(&mut self) -> u8 {
         tokio::select! {
-            _ = interrupt.recv() => 130,
-            _ = terminate.recv() => 143,
-            _ = hangup.recv() => 129,
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
+            _ = self.hangup.recv() => 129,
         }
-    })
+    }
+
+    /// Lets everything come to its end, unless somebody asks once more. What is dropped half way leaves no process either:
+    /// those of pods end with the pipes that they hang on.
+    pub async fn stop(&mut self, local: Local) {
+        let ended = local.stop();
+        tokio::pin!(ended);
+        let mut is_told = false;
+        loop {
+            tokio::select! {
+                () = &mut ended => return,
+                () = tokio::time::sleep(SLOW), if !is_told => {
+                    tell(&"stopping: pods have 2 seconds; Ctrl-C ends them at once");
+                    is_told = true;
+                }
+                _ = self.wanted() => return tell(&"ended at once"),
+            }
+        }
+    }
 }

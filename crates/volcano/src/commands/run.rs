@@ -1,6 +1,6 @@
 //! `volcano run`: manifests run to their end, in a system that lives as long as the command, or in a cluster.
 
-use super::local::{Home, Local, NodeArgs, SystemArgs, end_wanted};
+use super::local::{Ending, Home, Local, NodeArgs, SystemArgs};
 use super::{files, tell};
 use crate::failure::Failure;
 use std::path::PathBuf;
@@ -117,23 +117,26 @@ fn start(args: &RunArgs, manifests: Vec<Manifest>) -> Result<u8, Failure> {
 }
 
 async fn in_own_system(args: &RunArgs, manifests: Vec<Manifest>) -> Result<u8, Failure> {
-    let ending = end_wanted()?;
+    let mut ending = Ending::listen()?;
     let home = Home::of(None)?;
-    let local = Local::start(&args.nodes, &args.system, &home).await?;
+    let local = tokio::select! {
+        local = Local::start(&args.nodes, &args.system, &home) => local?,
+        code = ending.wanted() => return Ok(code),
+    };
     if let Some(how) = local.isolation().filter(|_| local.is_open()) {
         tell(&format_args!("note: {how}"));
     }
     let outcome = tokio::select! {
-        outcome = follow(local.client(), manifests, args, ending) => outcome,
+        outcome = follow(local.client(), manifests, args, &mut ending) => outcome,
         part = local.system.broken() => Err(Failure::new(format!("{part} broke down"))
             .hint("-v 3 logs what happens; this is a defect, please report it")),
     };
-    local.stop().await;
+    ending.stop(local).await;
     outcome
 }
 
 async fn in_cluster(args: &RunArgs, manifests: Vec<Manifest>) -> Result<u8, Failure> {
-    let ending = end_wanted()?;
+    let mut ending = Ending::listen()?;
     let options = client::Options {
         kubeconfig: args.kubeconfig.clone(),
         context: args.context.clone(),
@@ -142,17 +145,17 @@ async fn in_cluster(args: &RunArgs, manifests: Vec<Manifest>) -> Result<u8, Fail
     };
     let connected = Client::connect(&options).await;
     let client = connected.map_err(|error| of_cli(CliFailure::from(error)))?;
-    follow(client, manifests, args, ending).await
+    follow(client, manifests, args, &mut ending).await
 }
 
 async fn follow(
     client: Client,
     manifests: Vec<Manifest>,
     args: &RunArgs,
-    ending: impl Future<Output = u8>,
+    ending: &mut Ending,
 ) -> Result<u8, Failure> {
     let wanted = AtomicU8::new(exit::INTERRUPTED);
-    let interrupted = async { wanted.store(ending.await, Ordering::Relaxed) };
+    let interrupted = async { wanted.store(ending.wanted().await, Ordering::Relaxed) };
     match run::run(client, manifests, &args.settings(), interrupted).await {
         Ok(code) => Ok(code),
         Err(Stop::Refused(failure)) => {

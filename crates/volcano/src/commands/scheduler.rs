@@ -59,10 +59,6 @@ struct ClusterArgs {
     /// Events per second; 0 for none. What is too much is dropped, normal events before warnings
     #[arg(long, value_name = "N", default_value_t = 50.0)]
     event_qps: f64,
-
-    /// How long to wait at the start until all objects are taken in; 0 for not at all
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
-    resource_sync_timeout: Duration,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -92,7 +88,7 @@ struct SchedulingArgs {
     #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "true")]
     priority_class: bool,
 
-    /// Watch CSIDrivers and CSIStorageCapacities
+    /// Watch CSIDrivers and CSIStorageCapacities; without them free storage is not looked at
     #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "true")]
     csi_storage: bool,
 
@@ -125,14 +121,10 @@ struct EndpointArgs {
     #[command(flatten)]
     health: HealthArgs,
 
-    /// Accepted; there is no profile of Go to serve
-    #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "false")]
-    enable_pprof: bool,
-
     #[command(flatten)]
     tls: TlsArgs,
 
-    /// Write what the scheduler knows to a file on SIGUSR1, and to the log on SIGUSR2
+    /// Write what the scheduler knows to a file on SIGUSR1 and on SIGUSR2
     #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "true")]
     cache_dumper: bool,
 
@@ -168,6 +160,14 @@ struct WithoutEffect {
     /// There is nothing to resync: watches that miss something list again
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     resync_period: Option<Duration>,
+
+    /// Nothing is decided before every kind has been listed, however long that takes
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    resource_sync_timeout: Option<Duration>,
+
+    /// There are no profiles of Go: /debug/pprof/ says so
+    #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "false", hide_default_value = true)]
+    enable_pprof: bool,
 
     /// Plugins that are compiled Go code cannot be loaded
     #[arg(long, value_name = "DIR", default_value = "", hide_default_value = true)]
@@ -209,6 +209,16 @@ impl WithoutEffect {
                 "watches that miss something list again",
             ),
             (
+                "--resource-sync-timeout",
+                self.resource_sync_timeout.is_some(),
+                "nothing is decided before every kind has been listed",
+            ),
+            (
+                "--enable-pprof",
+                self.enable_pprof,
+                "there are no profiles of Go; /debug/pprof/ says so",
+            ),
+            (
                 "--plugins-dir",
                 !self.plugins_dir.is_empty(),
                 "plugins that are compiled Go code cannot be loaded",
@@ -240,7 +250,7 @@ fn options(args: &SchedulerArgs) -> Result<Options, Failure> {
     let (feature_gates, idle_gates) = args.scheduling.gates.gates()?;
     rate("--event-qps", args.cluster.event_qps, 0.0)?;
     let (sharding, unknown_mode) = sharding(&args.scheduling);
-    let (serve, partial_tls) = endpoints(&args.endpoints);
+    let (serve, partial_tls) = endpoints(args);
     let mut unused = args.without_effect.unused();
     unused.extend(unknown_mode);
     unused.extend(partial_tls);
@@ -263,7 +273,7 @@ fn options(args: &SchedulerArgs) -> Result<Options, Failure> {
             ignored_provisioners: list(&scheduling.ignored_provisioners),
         },
         feature_gates,
-        resource_sync_timeout: args.cluster.resource_sync_timeout,
+        resource_sync_timeout: args.without_effect.resource_sync_timeout.unwrap_or_default(),
         serve,
         cache_dumper: args.endpoints.cache_dumper,
         cache_dump_dir: args.endpoints.cache_dump_dir.clone().into(),
@@ -296,14 +306,16 @@ fn sharding(args: &SchedulingArgs) -> (Option<Sharding>, Option<Unused>) {
     (sharding, unused)
 }
 
-fn endpoints(args: &EndpointArgs) -> (serve::Settings, Option<Unused>) {
+fn endpoints(args: &SchedulerArgs) -> (serve::Settings, Option<Unused>) {
+    let pprof = args.without_effect.enable_pprof;
+    let args = &args.endpoints;
     let (tls, partial) = args.tls.files();
     let settings = serve::Settings {
         listen_address: args.metrics.listen_address.clone(),
         healthz_address: args.health.healthz_address.clone(),
         metrics: args.metrics.enable_metrics,
         healthz: args.health.enable_healthz,
-        pprof: args.enable_pprof,
+        pprof,
         tls,
     };
     (settings, partial)

@@ -1,6 +1,6 @@
 //! `volcano up`: the whole system in this process, until it is told to end.
 
-use super::local::{Home, Local, NodeArgs, SystemArgs, end_wanted};
+use super::local::{Ending, Home, Local, NodeArgs, SystemArgs};
 use super::{print, tell};
 use crate::failure::Failure;
 use serde_json::Value;
@@ -45,13 +45,16 @@ pub fn run(args: &UpArgs) -> Result<ExitCode, Failure> {
     let threads = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
     let outcome = threads.block_on(async {
-        let ending = end_wanted()?;
-        let local = Local::start(&args.nodes, &args.system, &home).await?;
+        let mut ending = Ending::listen()?;
+        let local = tokio::select! {
+            local = Local::start(&args.nodes, &args.system, &home) => local?,
+            _ = ending.wanted() => return Ok(()),
+        };
         let served = local.system.serve(&kubeconfig.path).await;
         let address = match served {
             Ok(address) => address,
             Err(error) => {
-                local.stop().await;
+                ending.stop(local).await;
                 return Err(Failure::new(error.to_string()));
             }
         };
@@ -62,10 +65,10 @@ pub fn run(args: &UpArgs) -> Result<ExitCode, Failure> {
             &kubeconfig.path,
         ))?;
         let broken = tokio::select! {
-            _ = ending => None,
+            _ = ending.wanted() => None,
             part = local.system.broken() => Some(part),
         };
-        local.stop().await;
+        ending.stop(local).await;
         match broken {
             None => Ok(()),
             Some(part) => Err(Failure::new(format!("{part} broke down"))

@@ -11,6 +11,8 @@ const PART: &str = "controllers";
 /// Label of its pods.
 const APP: &str = "volcano-controller";
 const METRICS_PORT: u16 = 8081;
+/// Name of the settings of the sharding controller, without the release.
+const SHARDING: &str = "sharding-configmap";
 /// Name of its lease.
 const LEASE: &str = volcano_api::names::CONTROLLER_MANAGER;
 
@@ -28,6 +30,7 @@ pub fn objects(values: &Values) -> Vec<Value> {
         "volcano-controller.conf",
         "",
     ));
+    objects.push(config_map(values, SHARDING, "sharding.yaml", ""));
     objects.push(metrics_service(values, "controllers-service", APP, METRICS_PORT));
     objects.push(deployment(
         values,
@@ -69,6 +72,8 @@ fn args(values: &Values) -> Vec<String> {
         ]
         .map(str::to_owned),
     );
+    args.push(format!("--sharding-configmap={}", values.name(SHARDING)));
+    args.push(format!("--sharding-configmap-namespace={}", values.namespace));
     args.push(format!("-v={}", values.controllers.log_level));
     args
 }

@@ -61,6 +61,7 @@ fn args(values: &Values) -> Vec<String> {
         "--kube-api-qps=2000".to_owned(),
         "--kube-api-burst=2000".to_owned(),
         "--schedule-period=1s".to_owned(),
+        "--node-worker-threads=20".to_owned(),
         format!("-v={}", values.scheduler.log_level),
     ]);
     args
@@ -81,7 +82,11 @@ fn cluster_rules() -> Vec<Value> {
             &["get", "list", "watch", "update"],
         ),
         rule("", &["events"], &["create", "patch"]),
-        rule("storage.k8s.io", &["storageclasses", "csinodes"], READ),
+        rule(
+            "storage.k8s.io",
+            &["storageclasses", "csinodes", "csidrivers", "csistoragecapacities"],
+            READ,
+        ),
         rule("policy", &["poddisruptionbudgets"], READ),
         rule("scheduling.k8s.io", &["priorityclasses"], READ),
         rule(SCHEDULING, &["queues"], &["get", "list", "watch", "create"]),

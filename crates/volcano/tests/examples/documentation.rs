@@ -1,7 +1,10 @@
 //! What users of Volcano were told to write: every field and value that its documentation, its examples and talks about it use.
 //! The API has to take all of it, and refuse what Volcano refuses.
 
+use super::runs::is_root;
 use super::taken::Api;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 /// The frame of a Job, with what a case is about.
 fn job(name: &str, spec: &str, tasks: &str) -> String {
@@ -277,4 +280,148 @@ async fn what_was_told_wrongly_is_refused_with_the_field() {
         let refused = Api::new().await.take_all(&text).await.expect_err(case);
         assert!(refused.contains(field), "{case}: {refused}");
     }
+}
+
+/// The benchmark of TensorFlow: a server of parameters, which does not end by itself, and two workers.
+const TENSORFLOW: &str = "
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: tensorflow-benchmark, labels: {volcano.sh/job-type: Tensorflow}}
+spec:
+  minAvailable: 3
+  schedulerName: volcano
+  plugins: {env: [], svc: []}
+  policies: [{event: PodEvicted, action: RestartJob}]
+  tasks:
+  - replicas: 1
+    name: ps
+    template:
+      spec:
+        imagePullSecrets: [{name: default-secret}]
+        restartPolicy: OnFailure
+        containers:
+        - name: tensorflow
+          image: volcanosh/example-tf:0.0.1
+          workingDir: /opt/tf-benchmarks/scripts/tf_cnn_benchmarks
+          command:
+          - sh
+          - -c
+          - |
+            PS_HOST=`cat /etc/volcano/ps.host | sed 's/$/&:2222/g' | tr '\\n' ','`;
+            WORKER_HOST=`cat /etc/volcano/worker.host | sed 's/$/&:2222/g' | tr '\\n' ','`;
+            python tf_cnn_benchmarks.py --job_name=ps --task_index=${VK_TASK_INDEX} --ps_hosts=${PS_HOST} --worker_hosts=${WORKER_HOST}
+          ports: [{containerPort: 2222, name: tfjob-port}]
+          resources: {requests: {cpu: 1000m, memory: 2048Mi}, limits: {cpu: 1000m, memory: 2048Mi}}
+  - replicas: 2
+    name: worker
+    policies: [{event: TaskCompleted, action: CompleteJob}]
+    template:
+      spec:
+        imagePullSecrets: [{name: default-secret}]
+        restartPolicy: OnFailure
+        containers:
+        - name: tensorflow
+          image: volcanosh/example-tf:0.0.1
+          workingDir: /opt/tf-benchmarks/scripts/tf_cnn_benchmarks
+          command:
+          - sh
+          - -c
+          - |
+            PS_HOST=`cat /etc/volcano/ps.host | sed 's/$/&:2222/g' | tr '\\n' ','`;
+            WORKER_HOST=`cat /etc/volcano/worker.host | sed 's/$/&:2222/g' | tr '\\n' ','`;
+            python tf_cnn_benchmarks.py --job_name=worker --task_index=${VK_TASK_INDEX} --ps_hosts=${PS_HOST} --worker_hosts=${WORKER_HOST}
+          ports: [{containerPort: 2222, name: tfjob-port}]
+          resources: {requests: {cpu: 2000m, memory: 2048Mi}, limits: {cpu: 2000m, memory: 4096Mi}}
+";
+
+/// The program of the images: says what it was given, and where its peers are. Servers go on until they are ended.
+const PROGRAM: &str = r#"#!/bin/sh
+echo "$0 $* index $VC_TASK_INDEX"
+case "$* $HOSTNAME" in
+*--job_name=ps*|*-pserver-*) exec sleep 1000 ;;
+*--job_name=worker*) until getent hosts tensorflow-benchmark-ps-0.tensorflow-benchmark; do sleep 0.1; done ;;
+esac
+sleep 1
+"#;
+
+/// Runs a manifest with programs in the place of those of its images: in a mount namespace of its own, so that the machine
+/// gets neither them nor the paths of the host that a manifest names.
+fn run_with_programs(manifest: &str, programs: &[&str], arguments: &str) -> Option<String> {
+    if !is_root() {
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let bin = folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in programs {
+        let path = bin.join(program);
+        std::fs::write(&path, PROGRAM).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::write(folder.path().join("job.yaml"), manifest).unwrap();
+    let script = format!(
+        "mount -t tmpfs none /home && mount --bind bin /usr/local/bin && exec \"$0\" run --timeout 60s --cpu 64 --memory 64Gi {arguments} job.yaml"
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_volcano")])
+        .current_dir(folder.path())
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("NOT RUN: unshare: {error}");
+            return None;
+        }
+    };
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if text.contains("unshare failed") || text.contains("permission denied") {
+        eprintln!("NOT RUN: no mount namespaces: {text}");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    Some(text)
+}
+
+#[test]
+fn the_benchmark_of_tensorflow_runs() {
+    let Some(told) = run_with_programs(TENSORFLOW, &["python"], "") else {
+        return;
+    };
+    assert!(told.contains("job tensorflow-benchmark Completed"), "{told}");
+    // What is heard of is the first task: it knows all hosts, and its number by the older name of the variable.
+    let host = |pod: &str| format!("tensorflow-benchmark-{pod}.tensorflow-benchmark:2222");
+    for words in [
+        format!(
+            "tf_cnn_benchmarks.py --job_name=ps --task_index=0 --ps_hosts={}",
+            host("ps-0")
+        ),
+        format!("--worker_hosts={},{}", host("worker-0"), host("worker-1")),
+    ] {
+        assert!(told.contains(&words), "{words}\n{told}");
+    }
+}
+
+#[test]
+fn the_job_of_paddle_runs() {
+    let Some(told) = run_with_programs(PADDLE, &["paddle_k8s"], "") else {
+        return;
+    };
+    assert!(told.contains("job ctr-volcano Completed"), "{told}");
+    assert!(told.contains("paddle_k8s start_fluid"), "{told}");
+}
+
+#[test]
+fn an_elastic_job_runs_with_what_there_is() {
+    // As it should have been on the slide; the command is that of the image.
+    let tasks = "- replicas: 10\n  name: train\n  template: {spec: {restartPolicy: OnFailure, containers: [{name: train, image: train_script, command: [train_script], resources: {limits: {nvidia.com/gpu: 1}}}]}}";
+    let manifest = job("test-job", "minAvailable: 5", tasks);
+    let Some(told) = run_with_programs(&manifest, &["train_script"], "--gpu 6") else {
+        return;
+    };
+    assert!(told.contains("job test-job Completed"), "{told}");
+    let ran = told
+        .lines()
+        .filter(|line| line.starts_with("test-job-train-") && line.contains("Completed"));
+    assert_eq!(ran.count(), 10, "{told}");
 }

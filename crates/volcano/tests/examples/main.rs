@@ -10,6 +10,7 @@ mod documentation;
 mod manifests;
 mod readmes;
 mod runs;
+mod scenarios;
 mod taken;
 
 use std::path::{Path, PathBuf};

@@ -64,7 +64,7 @@ fn has(program: &str) -> bool {
 }
 
 /// Whether files can be mounted into pods for sure; if not, the test says that it was not run.
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let root = Path::new("/proc/self")
         .metadata()

@@ -241,14 +241,14 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-async fn client(kubeconfig: &Path) -> kube::Client {
+pub async fn client(kubeconfig: &Path) -> kube::Client {
     let file = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
     kube::Client::try_from(config.unwrap()).unwrap()
 }
 
 /// The answer; nothing if the process is gone.
-async fn send(client: &kube::Client, method: &str, path: &str, body: &Value) -> Option<Value> {
+pub async fn send(client: &kube::Client, method: &str, path: &str, body: &Value) -> Option<Value> {
     let content = match method {
         "PATCH" => "application/merge-patch+json",
         _ => "application/json",

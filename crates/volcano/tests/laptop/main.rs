@@ -13,3 +13,4 @@ mod process;
 mod real;
 mod run;
 mod up;
+mod volumes;

@@ -109,6 +109,83 @@ fn an_exit_code_is_told() {
 }
 
 #[test]
+fn every_run_of_a_container_is_heard() {
+    let text = "apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: again}
+spec:
+  schedulerName: volcano
+  tasks:
+  - name: w
+    replicas: 1
+    template:
+      spec:
+        restartPolicy: OnFailure
+        volumes: [{name: runs, emptyDir: {}}]
+        containers:
+        - name: main
+          image: none
+          command: [sh, -c, 'echo x >> /runs-by-test/count; n=`grep -c x /runs-by-test/count`; echo run $n; sleep 0.5; test $n = 2']
+          volumeMounts: [{name: runs, mountPath: /runs-by-test}]
+          resources: {requests: {cpu: 10m}}
+";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("job.yaml"), text).unwrap();
+    let done = volcano(&["run", "--timeout", "60s", "job.yaml"], folder.path());
+    if done.all().contains("cannot be mounted") {
+        return eprintln!("NOT RUN: volumes need namespaces");
+    }
+    assert_eq!(done.code, Some(0), "{}", done.all());
+    let lines: Vec<_> = done.out.lines().filter(|line| line.starts_with("run ")).collect();
+    assert_eq!(lines, ["run 1", "run 2"], "{}", done.all());
+}
+
+/// Runs a Job with a line of shell before it, in the same process.
+fn volcano_after(line: &str, folder: &TempDir) -> (Option<i32>, String) {
+    let script = format!("{line}; exec \"$0\" run --timeout 60s job.yaml");
+    let output = Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_volcano")])
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn many_pods_fit_a_low_limit_of_open_files() {
+    let folder = job(&[("w", 40, "sleep 2")]);
+    let (code, told) = volcano_after("ulimit -Sn 128", &folder);
+    assert_eq!(code, Some(0), "{told}");
+}
+
+#[test]
+fn what_one_with_the_same_number_left_is_not_in_the_way() {
+    let folder = job(&[("w", 1, "true")]);
+    let (code, told) = volcano_after("mkdir \"$TMPDIR/volcano-$$\"", &folder);
+    assert_eq!(code, Some(0), "{told}");
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once_and_leaves_no_process() {
+    let marker = format!("{}8{}", 7_000_000, std::process::id());
+    // It does not listen, and would have its grace.
+    let script = format!("trap \"\" TERM; echo started; while :; do sleep {marker}; done");
+    let folder = job(&[("w", 1, &script)]);
+    let mut running = Running::start(&["run", "job.yaml"], folder.path());
+    running.wait_line("started");
+    running.signal("INT");
+    running.wait_error("Ctrl-C ends them at once");
+    running.signal("INT");
+    running.wait_error("ended at once");
+    assert_eq!(running.end().0.code(), Some(130));
+    wait_gone(&marker);
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 1, "its directory is gone too");
+}
+
+#[test]
 fn no_process_is_left_whatever_ends_it() {
     for (at, signal) in ["INT", "TERM", "KILL"].into_iter().enumerate() {
         let marker = format!("{}{at}{}", 7_000_000, std::process::id());

@@ -84,6 +84,11 @@ fn a_data_directory_keeps_everything_for_the_next_start_and_has_one_user() {
     std::fs::write(folder.path().join("job.yaml"), JOB).unwrap();
     let words = ["--nodes", "1", "--data-dir", "data"];
     let up = Up::start(&words, folder.path());
+    let mode = std::fs::metadata(folder.path().join("data"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700, "Secrets are in it");
     let done = up.vcctl("job run -f job.yaml --wait --timeout 30s", folder.path());
     assert_eq!(done.code, Some(0), "{}", done.all());
     let second = volcano(&[&["up"], &words[..]].concat(), folder.path());
@@ -127,4 +132,26 @@ fn what_does_not_start_says_why() {
     }
     let kept = std::fs::read_to_string(folder.path().join("mine")).unwrap();
     assert_eq!(kept, "clusters: [{name: work}]\n");
+}
+
+#[test]
+fn nodes_of_an_earlier_start_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = |nodes: &str| {
+        let up = Up::start(&["--data-dir", "data", "--nodes", nodes], folder.path());
+        let threads = tokio::runtime::Runtime::new().unwrap();
+        let list = threads.block_on(async {
+            let client = crate::kill::client(&up.kubeconfig).await;
+            crate::kill::send(&client, "GET", "/api/v1/nodes", &serde_json::Value::Null).await
+        });
+        up.running.signal("TERM");
+        up.running.end();
+        let nodes = list.unwrap()["items"].as_array().unwrap().clone();
+        nodes
+            .iter()
+            .map(|node| node["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("3"), ["node-0", "node-1", "node-2"]);
+    assert_eq!(names("2"), ["node-0", "node-1"]);
 }

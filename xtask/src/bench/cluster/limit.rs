@@ -1,39 +1,63 @@
-//! What the API server can do: a client that decides nothing.
+//! What the API server can do: a client that decides nothing. It sends what the scheduler sends and asks for what the
+//! scheduler asks for, over connections of the same kind.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _};
-use http::Request;
-use http::header::CONTENT_TYPE;
-use kube::Client;
-use serde_json::json;
+use serde_json::Value;
+use volcano_api::protobuf::{self, Tables};
+pub use volcano_runtime::client::Client;
+use volcano_runtime::client::{Options, Search};
 use volcano_testcluster::objects;
 
-/// What the scheduler lists when it starts.
-const KINDS: &[&str] = &[
-    "/api/v1/pods",
-    "/api/v1/nodes",
-    "/api/v1/namespaces",
-    "/apis/scheduling.volcano.sh/v1beta1/podgroups",
-    "/apis/scheduling.volcano.sh/v1beta1/queues",
+/// What the scheduler lists when it starts, and in which form.
+const KINDS: &[(&str, Option<Tables>)] = &[
+    ("/api/v1/pods", Some(protobuf::POD)),
+    ("/api/v1/nodes", Some(protobuf::NODE)),
+    ("/api/v1/namespaces", Some(protobuf::NAMESPACE)),
+    ("/apis/scheduling.volcano.sh/v1beta1/podgroups", None),
+    ("/apis/scheduling.volcano.sh/v1beta1/queues", None),
 ];
+/// What the bookmark that ends a streamed list has in it.
+const LIST_END: &[u8] = b"k8s.io/initial-events-end";
 
-/// Posts the bindings of all pods of a namespace, node after node.
+/// A client without connections yet and without a limit of its own.
+pub async fn client(kubeconfig: &Path) -> anyhow::Result<Client> {
+    let options = Options {
+        kubeconfig: Some(kubeconfig.to_owned()),
+        master: None,
+        context: None,
+        search: Search::default(),
+        qps: 0.0,
+        burst: 0,
+    };
+    Ok(Client::connect(&options).await?)
+}
+
+/// The names and UIDs of the pods of a namespace.
+pub async fn pods(client: &kube::Client, namespace: &str) -> anyhow::Result<Vec<(String, String)>> {
+    let pods = objects::pods(client, namespace).await?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    pods.iter()
+        .map(|pod| text(&pod["metadata"]["name"]).zip(text(&pod["metadata"]["uid"])))
+        .collect::<Option<_>>()
+        .context("a pod has a name and a UID")
+}
+
+/// Posts the bindings of pods, node after node.
 pub async fn post_bindings(
     client: &Client,
     namespace: &str,
-    pods: usize,
+    pods: &[(String, String)],
     nodes: usize,
     connections: usize,
 ) -> anyhow::Result<()> {
-    futures::stream::iter(0..pods)
-        .map(|at| {
-            bind(
-                client,
-                namespace,
-                format!("pod-{at}"),
-                super::node_name(at % nodes),
-            )
+    futures::stream::iter(pods.iter().enumerate())
+        .map(|(at, (name, uid))| async move {
+            let node = super::node_name(at % nodes);
+            bind(client, namespace, name, uid, &node).await
         })
         .buffer_unordered(connections)
         .try_collect()
@@ -41,40 +65,29 @@ pub async fn post_bindings(
 }
 
 /// Posts one binding.
-pub async fn bind(client: &Client, namespace: &str, pod: String, node: String) -> anyhow::Result<()> {
-    let binding = json!({
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"namespace": namespace, "name": pod},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-    });
-    let path = format!("{}/binding", objects::path("v1", namespace, "pods", &pod));
-    let request = Request::post(path)
-        .header(CONTENT_TYPE, "application/json")
-        .body(binding.to_string().into_bytes())?;
-    client.request_text(request).await?;
-    Ok(())
+pub async fn bind(client: &Client, namespace: &str, pod: &str, uid: &str, node: &str) -> anyhow::Result<()> {
+    let path = format!("{}/binding", objects::path("v1", namespace, "pods", pod));
+    let binding = protobuf::binding(namespace, pod, uid, node);
+    Ok(client.post_protobuf(&path, binding).await?)
 }
 
 /// Lists what the scheduler lists, as it does: as streams, one beside the other, with nothing decoded.
 pub async fn list_everything(client: &Client) -> anyhow::Result<Duration> {
     let began = Instant::now();
-    let lists = KINDS.iter().map(|path| list(client, path));
+    let lists = KINDS.iter().map(|(path, tables)| list(client, path, *tables));
     futures::future::try_join_all(lists).await?;
     Ok(began.elapsed())
 }
 
-async fn list(client: &Client, path: &str) -> anyhow::Result<()> {
-    use futures::AsyncBufReadExt as _;
+async fn list(client: &Client, path: &str, tables: Option<Tables>) -> anyhow::Result<()> {
     let path = format!(
         "{path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     );
-    let body = client
-        .request_stream(Request::get(path).body(Vec::new())?)
-        .await?;
-    let mut lines = body.lines();
-    while let Some(line) = lines.try_next().await? {
-        if line.contains("k8s.io/initial-events-end") && line.starts_with(r#"{"type":"BOOKMARK""#) {
+    let mut frames = client.stream(&path, tables).await?;
+    while let Some(frame) = frames.next().await? {
+        let is_end = |part: &[u8]| part == LIST_END;
+        // The bookmark is small; objects are not searched.
+        if frame.len() < 1000 && frame.windows(LIST_END.len()).any(is_end) {
             return Ok(());
         }
     }

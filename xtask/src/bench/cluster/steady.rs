@@ -35,6 +35,7 @@ struct Seen {
 #[serde(default)]
 struct Meta {
     name: String,
+    uid: String,
 }
 
 #[derive(Deserialize, Default)]
@@ -45,13 +46,14 @@ struct Spec {
 
 /// Measures the scheduler, and beside it a bare client that binds each pod as soon as it sees it.
 pub async fn run(bench: &Bench, seconds: u64, missed: &mut Vec<String>) -> anyhow::Result<()> {
-    let bare = waits(&bench.client, "steady-bare", seconds, true).await?;
+    let binder = limit::client(&bench.cluster.kubeconfig_path()).await?;
+    let bare = waits(&bench.client, "steady-bare", seconds, Some(&binder)).await?;
     let scheduler = bench.scheduler()?;
     super::wait_for(&scheduler, Duration::from_secs(60), |metrics| {
         metrics.value("volcano_cycles_total") >= 1.0
     })
     .await?;
-    let ours = waits(&bench.client, "steady", seconds, false).await?;
+    let ours = waits(&bench.client, "steady", seconds, None).await?;
     let writes = super::settle(&scheduler).await? / (seconds * u64::from(RATE)) as f64;
     scheduler.stop()?;
     let at = |waits: &[Duration], part: f64| {
@@ -74,21 +76,27 @@ pub async fn run(bench: &Bench, seconds: u64, missed: &mut Vec<String>) -> anyho
     Ok(())
 }
 
-/// Creates pods at the rate, and returns how long each took to be bound, shortest first.
-async fn waits(client: &Client, prefix: &str, seconds: u64, bind: bool) -> anyhow::Result<Vec<Duration>> {
+/// Creates pods at the rate, and returns how long each took to be bound, shortest first. A bare `binder` binds them;
+/// without one, the scheduler does.
+async fn waits(
+    client: &Client,
+    prefix: &str,
+    seconds: u64,
+    binder: Option<&limit::Client>,
+) -> anyhow::Result<Vec<Duration>> {
     let namespace = objects::unique_namespace(client, prefix).await?;
     let count = usize::try_from(seconds * u64::from(RATE))?;
     let (bound, mut seen) = mpsc::unbounded_channel();
-    let watching = tokio::spawn(watch(client.clone(), namespace.clone(), bind, bound));
+    let watching = tokio::spawn(watch(client.clone(), namespace.clone(), binder.cloned(), bound));
     let mut created = BTreeMap::new();
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / RATE);
     let mut creations = tokio::task::JoinSet::new();
     for at in 0..count {
         ticks.tick().await;
-        let (client, namespace) = (client.clone(), namespace.clone());
+        let (client, namespace, with_group) = (client.clone(), namespace.clone(), binder.is_none());
         creations.spawn(async move {
             let name = format!("pod-{at}");
-            if !bind {
+            if with_group {
                 objects::create_pod_group(&client, &namespace, &name, 1, "default").await?;
             }
             let began = Instant::now();
@@ -112,11 +120,11 @@ async fn waits(client: &Client, prefix: &str, seconds: u64, bind: bool) -> anyho
     Ok(waits)
 }
 
-/// Tells when each pod is seen with a node; with `bind` it gives each pod its node itself.
+/// Tells when each pod is seen with a node; with a `binder` it gives each pod its node itself.
 async fn watch(
     client: Client,
     namespace: String,
-    bind: bool,
+    binder: Option<limit::Client>,
     bound: mpsc::UnboundedSender<(String, Instant)>,
 ) -> anyhow::Result<()> {
     let path = format!("{}?watch=true", objects::path("v1", &namespace, "pods", ""));
@@ -127,14 +135,14 @@ async fn watch(
     let mut told = std::collections::BTreeSet::new();
     while let Some(line) = lines.try_next().await? {
         let Line { object } = serde_json::from_str(&line)?;
-        let name = object.metadata.name;
+        let Meta { name, uid } = object.metadata;
         if !object.spec.node_name.is_empty() {
             if told.insert(name.clone()) {
                 bound.send((name, Instant::now()))?;
             }
-        } else if bind {
-            let (client, namespace) = (client.clone(), namespace.clone());
-            tokio::spawn(async move { limit::bind(&client, &namespace, name, super::node_name(NODE)).await });
+        } else if let Some(binder) = binder.clone() {
+            let (namespace, node) = (namespace.clone(), super::node_name(NODE));
+            tokio::spawn(async move { limit::bind(&binder, &namespace, &name, &uid, &node).await });
         }
     }
     Ok(())

@@ -308,6 +308,11 @@ fn every_object_may_be_all_null() {
     );
     assert_eq!(read::<StorageClass>(empty.clone()), StorageClass::default());
     assert_eq!(read::<CsiNode>(empty.clone()), CsiNode::default());
+    assert_eq!(read::<CsiDriver>(empty.clone()), CsiDriver::default());
+    assert_eq!(
+        read::<CsiStorageCapacity>(empty.clone()),
+        CsiStorageCapacity::default()
+    );
     assert_eq!(read::<Namespace>(empty.clone()), Namespace::default());
     assert_eq!(read::<ResourceClaim>(empty.clone()), ResourceClaim::default());
     assert_eq!(read::<ResourceSlice>(empty.clone()), ResourceSlice::default());
@@ -446,6 +451,17 @@ fn volumes_and_their_classes() {
         Some(25)
     );
     assert_eq!(drivers.spec.drivers[1].allocatable, None);
+    let driver: CsiDriver = read(json!({"spec": {"attachRequired": false, "storageCapacity": true}}));
+    assert!(driver.spec.storage_capacity);
+    let capacity: CsiStorageCapacity = read(json!({
+        "storageClassName": "local", "capacity": "10Gi", "maximumVolumeSize": null,
+        "nodeTopology": {"matchLabels": {"host": "n1"}},
+    }));
+    assert_eq!(
+        (capacity.capacity, capacity.maximum_volume_size),
+        (Some(quantity("10Gi")), None)
+    );
+    assert!(capacity.node_topology.is_some());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Custom resources: schemas, defaults, pruning, messages, rules, subresources.
 
-use super::{Tally, World};
+use super::{Side, Tally, World};
 use serde_json::{Value, json};
 
 const GROUP: &str = "conf.example.com";
@@ -81,6 +81,25 @@ pub async fn check(w: &World, t: &mut Tally) {
     let mut misnamed = definition();
     misnamed["metadata"]["name"] = json!("other.conf.example.com");
     t.refused("its name has to fit", &w.post(crds, &misnamed).await, 422, "metadata.name: Invalid value: \"other.conf.example.com\": must be spec.names.plural+\".\"+spec.group");
+
+    let mut leases = definition();
+    leases["metadata"]["name"] = json!("leases.coordination.k8s.io");
+    leases["spec"]["group"] = json!("coordination.k8s.io");
+    leases["spec"]["names"] = json!({"plural": "leases", "kind": "Lease"});
+    let refused = w.post(crds, &leases).await;
+    t.check(
+        "a group of the system is not for everybody",
+        refused.code == 422,
+        &refused.body,
+    );
+    if w.side == Side::Embedded {
+        t.refused(
+            "a built-in resource is not replaced",
+            &refused,
+            422,
+            "leases.coordination.k8s.io is built into this server",
+        );
+    }
 
     let widget = |name: &str, spec: Value| json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": {"name": name}, "spec": spec});
     let with = |fields: Value| {

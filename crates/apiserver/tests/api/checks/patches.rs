@@ -104,6 +104,19 @@ pub async fn check(w: &World, t: &mut Tally) {
         nothing.code == 422,
         &nothing.body,
     );
+    let copies: Vec<_> = (0..16)
+        .map(|number| json!({"op": "copy", "from": "/data", "path": format!("/data/copy{number}")}))
+        .collect();
+    w.merge(&a, &json!({"data": {"k": "x".repeat(1000)}})).await;
+    let doubled = w.json_patch(&a, &json!(copies)).await;
+    t.check(
+        "copies that double an object again and again are refused",
+        doubled.code == 422
+            && doubled.body["details"]["causes"][0]["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("the accumulated size increase of copy is")),
+        (doubled.code, &doubled.body["details"]),
+    );
     let form = w.json_patch(&a, &json!({"op": "remove"})).await;
     t.check("a JSON patch is a list", form.code == 400, &form.body);
 

@@ -309,6 +309,17 @@ pub async fn check(w: &World, t: &mut Tally) {
         )
         .await;
     t.check("gates can be taken away", freed.code == 200, &freed.body);
+    for name in ["none", "..%2F..%2Fc"] {
+        let logs = w.get(&format!("{pods}/gated/log?container={name}")).await;
+        t.refused(
+            "only containers of the pod have a log",
+            &logs,
+            400,
+            "is not valid for pod gated",
+        );
+    }
+    let logs = w.get(&format!("{pods}/gated/log?container=c")).await;
+    t.check("by its name", logs.code == 204, &logs.body);
     let logs = w.get(&format!("{pods}/gated/log")).await;
     t.check("a pod without a node has no log", logs.code == 204, &logs.body);
 }

@@ -122,6 +122,27 @@ pub async fn check(w: &World, t: &mut Tally) {
         (),
     );
 
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    for name in ["a", "busy"] {
+        w.post(&maps, &json!({"metadata": {"name": name}})).await;
+    }
+    let before = w.get(&maps).await.version();
+    for number in 0..600 {
+        let change = json!({"data": {"number": format!("{number}")}});
+        w.merge(&format!("{maps}/busy"), &change).await;
+    }
+    w.merge(&format!("{maps}/a"), &json!({"data": {"x": "1"}})).await;
+    let mut one = w
+        .watch(&format!(
+            "{maps}?watch=true&resourceVersion={before}&fieldSelector=metadata.name%3Da"
+        ))
+        .await;
+    t.check(
+        "an event is told at once, however many that are not wanted came before",
+        one.told().await == ("MODIFIED".to_owned(), "a".to_owned()),
+        (),
+    );
+
     let mut state = w.watch(&format!("{secrets}?watch=true")).await;
     t.check(
         "without a version a watch begins with what is there",

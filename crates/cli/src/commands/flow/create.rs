@@ -33,8 +33,15 @@ pub async fn run(args: &CreateArgs, noun: &Noun, out: &mut Out) -> Result<u8, Fa
     let api = Api::connect(&args.connect).await?;
     let kind = noun.kind.kind;
     for from in objects {
-        match api.create(noun.kind, &from.namespace, &from.object).await {
-            Ok(_) => writeln!(out, "Created {kind}: {}/{}", from.namespace, from.name)?,
+        let created = match from {
+            Ok(from) => {
+                let created = api.create(noun.kind, &from.namespace, &from.object).await;
+                created.map(|_| format!("{}/{}", from.namespace, from.name))
+            }
+            Err(failure) => Err(failure),
+        };
+        match created {
+            Ok(name) => writeln!(out, "Created {kind}: {name}")?,
             Err(failure) => told(failure, out, &format!("Failed to create {kind}: "))?,
         }
     }

@@ -56,8 +56,15 @@ pub async fn run(args: &DeleteArgs, noun: &Noun, out: &mut Out) -> Result<u8, Fa
     let objects = from_file(Path::new(&args.file), noun)?;
     let api = Api::connect(&args.connect).await?;
     for from in objects {
-        match api.delete(noun.kind, &from.namespace, &from.name).await {
-            Ok(()) => writeln!(out, "Deleted {kind}: {}/{}", from.namespace, from.name)?,
+        let deleted = match from {
+            Ok(from) => {
+                let deleted = api.delete(noun.kind, &from.namespace, &from.name).await;
+                deleted.map(|()| format!("{}/{}", from.namespace, from.name))
+            }
+            Err(failure) => Err(failure),
+        };
+        match deleted {
+            Ok(name) => writeln!(out, "Deleted {kind}: {name}")?,
             Err(failure) => told(failure, out, &format!("Failed to delete {kind}: "))?,
         }
     }

@@ -75,8 +75,9 @@ pub struct FromFile {
     pub object: Value,
 }
 
-/// The objects of a file, all of the kind. Nothing is done with any of them when one cannot be read.
-pub fn from_file(path: &Path, noun: &Noun) -> Result<Vec<FromFile>, Failure> {
+/// The objects of a file, those of another kind as what is to be said of them. Nothing is done with any of them when one
+/// cannot be read.
+pub fn from_file(path: &Path, noun: &Noun) -> Result<Vec<Result<FromFile, Failure>>, Failure> {
     let text = files::read(path).map_err(Failure::new)?;
     let wrong = |error: String| {
         let line = error.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -84,7 +85,7 @@ pub fn from_file(path: &Path, noun: &Noun) -> Result<Vec<FromFile>, Failure> {
     };
     let objects = files::objects(&text).map_err(wrong)?;
     let taken = objects.into_iter().map(|object| {
-        let mut object = files::of_kind(object, noun.kind).map_err(wrong)?;
+        let mut object = files::of_kind(object, noun.kind).map_err(Failure::new)?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut namespace = text(&object["metadata"]["namespace"]);
         if namespace.is_empty() {
@@ -101,5 +102,32 @@ pub fn from_file(path: &Path, noun: &Noun) -> Result<Vec<FromFile>, Failure> {
             object,
         })
     });
-    taken.collect()
+    Ok(taken.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake::{Answer, Fake};
+    use std::io::Write as _;
+
+    #[tokio::test]
+    async fn another_kind_is_told_in_its_place_and_does_not_keep_the_others_away() {
+        let fake = Fake::serve(|_| Answer::object(&serde_json::json!({}))).await;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(
+            file,
+            "metadata: {{name: a}}\n---\nkind: Pod\n---\nmetadata: {{name: b}}\n"
+        )
+        .unwrap();
+        let path = file.path().display().to_string();
+        for (command, word, done) in [("create", "create", "Created"), ("delete", "delete", "Deleted")] {
+            let (printed, ended) = fake.vcctl(&["jobflow", command, "-f", &path]).await;
+            let expected = format!(
+                "{done} JobFlow: default/a\n\
+                 Failed to {word} JobFlow: kind is \"Pod\", where \"JobFlow\" is expected\n\
+                 {done} JobFlow: default/b\n"
+            );
+            assert_eq!((printed, ended), (expected, Ok(0)));
+        }
+    }
 }

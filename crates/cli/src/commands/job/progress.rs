@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub queue: Option<(String, Position)>,
     /// Pods by their status.
     pub pods: BTreeMap<String, usize>,
+    /// What of it cannot be read for now, and why.
+    pub trouble: Option<String>,
 }
 
 /// A place in the line of a queue.
@@ -46,8 +48,12 @@ impl fmt::Display for Snapshot {
             .map(|(status, count)| format!("{count} {status}"))
             .collect();
         match pods.is_empty() {
-            true => write!(f, ", no pods yet"),
-            false => write!(f, ", pods: {}", pods.join(", ")),
+            true => write!(f, ", no pods yet")?,
+            false => write!(f, ", pods: {}", pods.join(", "))?,
+        }
+        match &self.trouble {
+            Some(trouble) => write!(f, " ({trouble})"),
+            None => Ok(()),
         }
     }
 }
@@ -132,6 +138,12 @@ mod tests {
         assert_eq!(
             snapshot.to_string(),
             "job train: Pending, 2 of 5 waiting in queue research, pods: 3 Pending, 1 Running"
+        );
+        snapshot.queue = None;
+        snapshot.trouble = Some("the job cannot be read: Unauthorized".to_owned());
+        assert_eq!(
+            snapshot.to_string(),
+            "job train: Pending, pods: 3 Pending, 1 Running (the job cannot be read: Unauthorized)"
         );
     }
 }

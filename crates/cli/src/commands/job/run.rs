@@ -5,8 +5,9 @@ use super::{file, wait};
 use crate::api::Api;
 use crate::args::{ConnectArgs, IgnoredArgs, NamespaceArgs};
 use crate::failure::Failure;
-use crate::go_flags::duration;
+use crate::go_flags::{BOOL, boolean, duration};
 use crate::output::Out;
+use clap::ArgAction::Set;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +39,9 @@ pub struct RunArgs {
     )]
     filename: OsString,
     /// Show how the Job gets on, and end with it
-    #[arg(long)]
+    #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "false",
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_default_value = true,
+        hide_possible_values = true)]
     wait: bool,
     /// With --wait, how long to wait, such as 30m; 0 for as long as it takes
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s", hide_default_value = true)]

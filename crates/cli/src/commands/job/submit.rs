@@ -7,13 +7,17 @@ use crate::output::Out;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 use volcano_api::names::{SCHEDULER, kinds, labels};
-use volcano_api::quantity::Quantity;
+use volcano_api::quantity::{Quantity, QuantityError};
 
 /// What a container asks for when nothing is said.
 const RESOURCES: &str = "cpu=1000m,memory=100Mi";
-/// What Go says about an amount that is none.
-const GO_QUANTITY: &str =
+/// What Go says about an amount that is none: of another form, with an unknown unit, without a number.
+const GO_FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const GO_SUFFIX: &str = "unable to parse quantity's suffix";
+const GO_NUMERIC: &str = "unable to parse numeric part of quantity";
+/// The letters of units.
+const UNITS: &[char] = &['e', 'E', 'i', 'n', 'u', 'm', 'k', 'K', 'M', 'G', 'T', 'P'];
 /// What is said without a name.
 pub const MISSING_NAME: &str = "job name cannot be left blank";
 
@@ -103,10 +107,29 @@ fn resources(text: &str) -> Result<Map<String, Value>, Failure> {
             )));
         };
         let quantity =
-            Quantity::parse(amount).map_err(|error| Failure::new(GO_QUANTITY).hint(error.to_string()))?;
+            Quantity::parse(amount).map_err(|error| Failure::new(in_go(amount)).hint(error.to_string()))?;
         amounts.insert(name.to_owned(), json!(quantity));
     }
     Ok(amounts)
+}
+
+/// What Go says about an amount that cannot be read.
+fn in_go(amount: &str) -> &'static str {
+    let digits = |text: &'_ str| -> usize { text.bytes().take_while(u8::is_ascii_digit).count() };
+    let mut rest = amount.strip_prefix(['+', '-']).unwrap_or(amount);
+    rest = &rest[digits(rest)..];
+    if let Some(fraction) = rest.strip_prefix('.') {
+        rest = &fraction[digits(fraction)..];
+    }
+    let exponent = rest.trim_start_matches(UNITS);
+    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    if amount.is_empty() || digits(exponent) < exponent.len() {
+        return GO_FORMAT;
+    }
+    match Quantity::parse(&format!("1{rest}")) {
+        Err(QuantityError::Suffix { .. }) => GO_SUFFIX,
+        _ => GO_NUMERIC,
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +150,23 @@ mod tests {
             told("cpu=1=2"),
             Failure::new("invalid argument syntax cpu=1=2, expected <resource>=<value>")
         );
-        assert!(matches!(told("cpu=x"), Failure::Told { .. }));
+        // What Go's resource.ParseQuantity says of each. It takes `m` and `.` for zero, which nobody means.
+        let cases = [
+            (
+                GO_FORMAT,
+                &["", "x", "many", "1 ", " 1", "1Gb", "1.1.M", "1+1.0M", "0.1am"][..],
+            ),
+            (
+                GO_SUFFIX,
+                &["100K", "1mi", "1i", "1e", "1k5", "-3.01e-", "1+", "K"],
+            ),
+            (GO_NUMERIC, &["Ei", "e-10", "m", "."]),
+        ];
+        for (expected, amounts) in cases {
+            for amount in amounts {
+                assert_eq!(told(&format!("cpu={amount}")).to_string(), expected, "{amount:?}");
+            }
+        }
     }
 
     #[test]

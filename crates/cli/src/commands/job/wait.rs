@@ -174,7 +174,12 @@ pub struct Watched {
     /// Pods by their status, kept with every change: a Job may have thousands.
     statuses: BTreeMap<String, usize>,
     position: Option<Position>,
+    /// What cannot be read for now, and why.
+    troubles: BTreeMap<&'static str, String>,
 }
+
+const JOB: &str = "the job";
+const PODS: &str = "pods";
 
 impl Watched {
     /// A Job as it is stored.
@@ -190,6 +195,7 @@ impl Watched {
             pods: BTreeMap::new(),
             statuses: BTreeMap::new(),
             position: None,
+            troubles: BTreeMap::new(),
         }
     }
 
@@ -200,6 +206,11 @@ impl Watched {
             phase: self.phase.clone(),
             queue: self.position.map(|position| (self.queue.clone(), position)),
             pods: self.statuses.clone(),
+            trouble: self
+                .troubles
+                .iter()
+                .next_back()
+                .map(|(what, why)| format!("{what} cannot be read: {why}")),
         }
     }
 
@@ -256,6 +267,7 @@ pub async fn follow(
             change = job.next() => match change {
                 Change::Applied(job) if job.metadata.uid == watched.uid => {
                     was_seen = true;
+                    watched.troubles.remove(JOB);
                     watched.phase = job.status.state.phase;
                     watched.queue = job.spec.queue;
                     end = End::of(&watched.phase);
@@ -263,15 +275,21 @@ pub async fn follow(
                 // Another one of the name means that this one is gone.
                 Change::Applied(_) | Change::Gone(_) => end = Some(End::Deleted),
                 Change::Listed if !was_seen => end = Some(End::Deleted),
-                Change::Listed | Change::Trouble(_) => {}
+                Change::Listed => drop(watched.troubles.remove(JOB)),
+                // Who may not read it would wait for ever.
+                Change::Trouble(failure) if !was_seen => {
+                    return Err(failure.after("the job is submitted, but cannot be waited for: "));
+                }
+                Change::Trouble(failure) => drop(watched.troubles.insert(JOB, failure.to_string())),
             },
             change = pods.next() => match change {
                 Change::Applied(pod) => {
                     changed = Some(pod.metadata.name.clone());
                     watched.set(pod);
                 }
-                Change::Gone(key) => watched.remove(&key.name),
-                Change::Listed | Change::Trouble(_) => {}
+                Change::Gone(gone) => watched.remove(&gone.key.name),
+                Change::Listed => drop(watched.troubles.remove(PODS)),
+                Change::Trouble(failure) => drop(watched.troubles.insert(PODS, failure.to_string())),
             },
             _ = look.tick() => {
                 watched.position = if watched.waits() { position(api, watched).await } else { None };
@@ -338,7 +356,53 @@ fn place(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::{Answer, Fake};
     use serde_json::json;
+
+    #[tokio::test]
+    async fn a_job_that_may_not_be_read_is_not_waited_for() {
+        let fake = Fake::serve(|_| Answer::refused(403, "jobs is forbidden")).await;
+        let mut watched = Watched::new(&json!({"metadata": {"namespace": "ns", "name": "j", "uid": "u"}}));
+        let api = fake.api().await;
+        let ended =
+            tokio::time::timeout(Duration::from_secs(10), follow(&api, &mut watched, |_, _| {})).await;
+        let failure = ended.unwrap().unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "the job is submitted, but cannot be waited for: jobs is forbidden"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_later_is_shown() {
+        let job = json!({"metadata": {"namespace": "ns", "name": "j", "uid": "u", "resourceVersion": "1"},
+            "status": {"state": {"phase": "Running"}}});
+        let stored = job.clone();
+        let fake = Fake::serve(move |path| match path {
+            watch if watch.contains("/jobs?watch=true") => Answer::refused(401, "Unauthorized"),
+            watch if watch.contains("watch=true") => Answer::stream(&[]),
+            jobs if jobs.contains("/jobs?") => Answer::list(std::slice::from_ref(&job)),
+            _ => Answer::list(&[]),
+        })
+        .await;
+        let (mut watched, api) = (Watched::new(&stored), fake.api().await);
+        let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let followed = follow(&api, &mut watched, |watched, _| {
+            let _ = sender.send(watched.snapshot().to_string());
+        });
+        let shown = async {
+            while let Some(text) = told.recv().await {
+                if text.ends_with("(the job cannot be read: Unauthorized)") {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            end = followed => panic!("it ended: {end:?}"),
+            () = shown => {}
+            () = tokio::time::sleep(Duration::from_secs(10)) => panic!("it was not shown"),
+        }
+    }
 
     #[test]
     fn every_end_has_its_exit_code() {

@@ -52,14 +52,15 @@ pub async fn run(args: &ListArgs, out: &mut Out) -> Result<u8, Failure> {
     }
     let is_wide = args.how.output.output == Some(Format::Wide);
     let by_queue = args.job.is_empty() && !args.queue.is_empty();
-    let now = times::now();
     let listing = Listing::<PodItem> {
         scope,
         how: &args.how,
         columns: columns(all, is_wide),
-        state: if all { 3 } else { 2 },
+        state: Some(if all { 3 } else { 2 }),
+        order: if all { 2 } else { 0 },
         keep: &|pod| !by_queue || is_of_queue(pod, &args.queue),
-        row: &|pod| row(pod, all, is_wide, now),
+        // A list that goes on has pods that were made after its beginning.
+        row: &|pod| row(pod, all, is_wide, times::now()),
         bare_header: false,
     };
     listing.show(&api, out).await
@@ -140,4 +141,76 @@ fn row(pod: &PodItem, all: bool, is_wide: bool, now: volcano_api::time::Time) ->
         row.push(queue.unwrap_or_else(|| label(labels::QUEUE_NAME)));
     }
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Answer, Fake};
+    use crate::output::Table;
+    use serde_json::json;
+    use volcano_api::time::{GoDuration, Time};
+
+    fn pod(namespace: &str, name: &str, created: Time) -> serde_json::Value {
+        json!({"metadata": {"namespace": namespace, "name": name, "creationTimestamp": created,
+            "resourceVersion": "1"}, "status": {"phase": "Running"}})
+    }
+
+    #[tokio::test]
+    async fn pods_of_all_namespaces_are_in_the_order_of_these_and_of_names() {
+        let of = |namespace, name| pod(namespace, name, Time::EPOCH);
+        // As the server has them: by `namespace/name`.
+        let pods = [of("team-a", "x"), of("team", "b"), of("team", "a")];
+        let fake = Fake::serve(move |path| match path.contains("watch=true") {
+            true => Answer::stream(&[]),
+            false => Answer::list(&pods),
+        })
+        .await;
+        let (listed, _) = fake.vcctl(&["pod", "list", "-A"]).await;
+        let followed = fake.vcctl_until(&["pod", "list", "-A", "-w"], "team-a").await;
+        for printed in [listed, followed] {
+            let names = printed
+                .lines()
+                .skip(1)
+                .map(|line| line.split_whitespace().take(2));
+            let names: Vec<String> = names.map(|words| words.collect::<Vec<_>>().join("/")).collect();
+            assert_eq!(names, ["team/a", "team/b", "team-a/x"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_comes_later_has_an_age() {
+        let begun = times::now();
+        let fake = Fake::serve(move |path| {
+            let is_later = path.contains("watch=true");
+            if is_later {
+                // Ages know a second: only then it is younger than the list.
+                std::thread::sleep(std::time::Duration::from_millis(2500));
+            }
+            match is_later {
+                true => Answer::stream(&[(
+                    "ADDED",
+                    pod("ns", "new", begun.saturating_add(GoDuration::from_seconds(2))),
+                )]),
+                false => Answer::list(&[]),
+            }
+        })
+        .await;
+        let printed = fake.vcctl_until(&["pod", "list", "-n", "ns", "-w"], "new").await;
+        assert!(!printed.contains("<invalid>"), "{printed}");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_values_ask_for() {
+        let (created, now) = (Time::from_unix_seconds(1_000), Time::from_unix_seconds(1_065));
+        let mut table = Table::new(columns(false, true));
+        let item = serde_json::from_value(pod("ns", "train-0", created)).unwrap();
+        table.push(row(&item, false, true, now));
+        let lines = table.lines();
+        assert_eq!(
+            lines,
+            "Name           Ready      Status         Restart  Age        Node    Task    Queue   \n\
+             train-0        0/0        Running        0        65s                                \n"
+        );
+    }
 }

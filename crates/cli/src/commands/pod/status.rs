@@ -55,6 +55,9 @@ pub struct PodSpecItem {
     /// Those that run first.
     #[serde(deserialize_with = "null_default")]
     pub init_containers: Vec<ContainerItem>,
+    /// Those that were added to look into it.
+    #[serde(deserialize_with = "null_default")]
+    pub ephemeral_containers: Vec<ContainerItem>,
 }
 
 /// A container.
@@ -206,6 +209,30 @@ impl PodItem {
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// The names of all its containers.
+    pub fn containers(&self) -> impl Iterator<Item = &str> {
+        let spec = &self.spec;
+        let all = spec.containers.iter().chain(&spec.init_containers);
+        all.chain(&spec.ephemeral_containers)
+            .map(|container| container.name.as_str())
+    }
+
+    /// How many runs a container has had, with the one that goes on; none before the first.
+    pub fn runs_of(&self, container: &str) -> i64 {
+        let status = &self.status;
+        let mut all = status
+            .container_statuses
+            .iter()
+            .chain(&status.init_container_statuses);
+        let found = all.find(|status| status.name == container);
+        let begun =
+            found.is_some_and(|found| found.state.running.is_some() || found.state.terminated.is_some());
+        if !begun && matches!(status.phase.as_str(), "" | "Pending") {
+            return 0;
+        }
+        1 + found.map_or(0, |found| found.restart_count)
     }
 
     /// Containers that ended badly, with what they returned.

@@ -3,13 +3,16 @@
 use super::table::{Counts, GroupItem, QueueItem, columns, counts, row};
 use crate::api::{Api, Scope};
 use crate::args::{ConnectArgs, IgnoredArgs, ListingArgs};
-use crate::commands::listing::Listing;
+use crate::commands::listing::{Listing, deleted};
 use crate::failure::Failure;
 use crate::live::{Change, Live};
 use crate::output::{Format, Out, Table};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use volcano_api::names::kinds;
+
+/// The column that says how a queue is.
+const STATE: usize = 2;
 
 /// List all queues
 #[derive(Clone, Debug, clap::Args)]
@@ -42,7 +45,8 @@ pub async fn run(args: &ListArgs, out: &mut Out) -> Result<u8, Failure> {
         scope,
         how: &args.how,
         columns: columns(is_wide),
-        state: 2,
+        state: Some(STATE),
+        order: 0,
         keep: &|_| true,
         row: &|queue| {
             let counts = counts.get(&queue.metadata.name).copied().unwrap_or_default();
@@ -80,6 +84,7 @@ impl Watch {
         let (mut queues_listed, mut groups_listed) = (false, false);
         let mut layout = None;
         loop {
+            let mut went = None;
             let touched = tokio::select! {
                 change = queues.next() => match change {
                     Change::Applied(queue) => {
@@ -87,8 +92,8 @@ impl Watch {
                         self.queues.insert(name.clone(), queue);
                         vec![name]
                     }
-                    Change::Gone(key) => {
-                        self.queues.remove(&key.name);
+                    Change::Gone(gone) => {
+                        went = self.remove(&gone.key.name);
                         vec![]
                     }
                     Change::Listed => {
@@ -103,7 +108,7 @@ impl Watch {
                         let key = (group.metadata.namespace, group.metadata.name);
                         self.count(key, Some((group.spec.queue, group.status.phase)))
                     }
-                    Change::Gone(key) => self.count((key.namespace, key.name), None),
+                    Change::Gone(gone) => self.count((gone.key.namespace, gone.key.name), None),
                     Change::Listed => {
                         groups_listed = true;
                         vec![]
@@ -127,11 +132,10 @@ impl Watch {
                 out.flush()?;
                 continue;
             };
-            for name in touched {
-                if let Some(row) = self.news(&name) {
-                    layout.print(out, &row)?;
-                    out.flush()?;
-                }
+            let news = touched.iter().filter_map(|name| self.news(name));
+            for row in went.into_iter().chain(news) {
+                layout.print(out, &row)?;
+                out.flush()?;
             }
         }
     }
@@ -153,6 +157,13 @@ impl Watch {
         touched
     }
 
+    /// Forgets a queue. Its last row, if it was shown.
+    fn remove(&mut self, name: &str) -> Option<Vec<String>> {
+        self.queues.remove(name);
+        let row = self.shown.remove(name)?;
+        Some(deleted(row, Some(STATE)))
+    }
+
     /// The row of a queue, if it differs from what was shown.
     fn news(&mut self, name: &str) -> Option<Vec<String>> {
         let queue = self.queues.get(name)?;
@@ -161,5 +172,29 @@ impl Watch {
         let is_new = self.shown.get(name) != Some(&row);
         self.shown.insert(name.to_owned(), row.clone());
         is_new.then_some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_that_goes_is_told_and_comes_back_as_a_new_one() {
+        let queue = || QueueItem {
+            metadata: crate::api::Meta {
+                name: "q".to_owned(),
+                ..Default::default()
+            },
+            ..QueueItem::default()
+        };
+        let mut watch = Watch::new(false);
+        watch.queues.insert("q".to_owned(), queue());
+        let row = watch.news("q").unwrap();
+        assert_eq!(watch.news("q"), None, "nothing is new");
+        assert_eq!(watch.remove("q").unwrap()[..3], ["q", "0", "Deleted"]);
+        assert_eq!(watch.remove("q"), None);
+        watch.queues.insert("q".to_owned(), queue());
+        assert_eq!(watch.news("q"), Some(row));
     }
 }

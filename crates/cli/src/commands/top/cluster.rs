@@ -125,7 +125,7 @@ impl Cluster {
     fn news_of<T: Item>(&mut self, kind: &'static str, change: Change<T>) -> Option<(Key, Option<T>)> {
         match change {
             Change::Applied(item) => Some((item.key(), Some(item))),
-            Change::Gone(key) => Some((key, None)),
+            Change::Gone(gone) => Some((gone.key, None)),
             Change::Listed => {
                 self.troubles.remove(kind);
                 None
@@ -195,6 +195,7 @@ fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::Gone;
     use serde_json::json;
 
     fn pod(name: &str, node: &str, cpu: &str, phase: &str) -> News {
@@ -216,12 +217,12 @@ mod tests {
         assert_eq!(used(&cluster), (2, "1500m".to_owned()));
         cluster.take(pod("a", "n", "1", "Succeeded"));
         assert_eq!(used(&cluster), (1, "500m".to_owned()));
-        let gone = Key {
+        let key = Key {
             namespace: "ns".to_owned(),
             name: "b".to_owned(),
             version: String::new(),
         };
-        cluster.take(News::Pod(Change::Gone(gone)));
+        cluster.take(News::Pod(Change::Gone(Gone { key, last: None })));
         assert_eq!(used(&cluster), (0, "0".to_owned()));
     }
 }

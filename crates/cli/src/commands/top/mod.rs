@@ -14,7 +14,7 @@ use crate::api::{Api, Scope};
 use crate::args::ConnectArgs;
 use crate::failure::Failure;
 use crate::live::{Item, Live};
-use crate::output::times;
+use crate::output::{colour, times};
 use cluster::{Cluster, News};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use screen::{Screen, Step};
@@ -92,7 +92,7 @@ where
 
 async fn show(mut terminal: ratatui::DefaultTerminal, mut news: mpsc::Receiver<News>) -> Result<(), Failure> {
     let mut cluster = Cluster::default();
-    let mut screen = Screen::default();
+    let mut screen = Screen::new(colour::are_wanted(|name| std::env::var_os(name)));
     let mut keys = keys();
     let mut tick = tokio::time::interval(TICK);
     let mut draw = tokio::time::interval(DRAW);

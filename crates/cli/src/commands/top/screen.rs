@@ -30,6 +30,7 @@ pub struct Screen {
     views: [View; 3],
     /// Rows that fit, as they were drawn last.
     height: usize,
+    colours: bool,
 }
 
 /// How one table is looked at.
@@ -44,6 +45,14 @@ struct View {
 }
 
 impl Screen {
+    /// With colours, if they are wanted.
+    pub fn new(colours: bool) -> Self {
+        Screen {
+            colours,
+            ..Screen::default()
+        }
+    }
+
     /// A key was pressed.
     pub fn press(&mut self, key: KeyEvent) -> Step {
         let page = self.height.max(1);
@@ -85,7 +94,7 @@ impl Screen {
             _ => tables::nodes(cluster),
         };
         self.table(frame, areas[2], table);
-        frame.render_widget(Paragraph::new(foot(cluster)), areas[3]);
+        frame.render_widget(Paragraph::new(foot(cluster, self.colours)), areas[3]);
     }
 
     fn tabs(&self) -> Line<'static> {
@@ -122,11 +131,12 @@ impl Screen {
                 false => (*header).to_owned(),
             });
         let header = Row::new(headers).style(Style::new().add_modifier(Modifier::BOLD));
+        let colours = self.colours;
         let seen = table.rows.iter().enumerate().skip(view.offset).take(self.height);
         let rows = seen.map(|(at, row)| {
             let cells = row
                 .iter()
-                .map(|cell| Cell::from(cell.text.clone()).style(colour(&cell.text)));
+                .map(|cell| Cell::from(cell.text.clone()).style(colour(&cell.text, colours)));
             let style = match at == view.selected {
                 true => Style::new().add_modifier(Modifier::REVERSED),
                 false => Style::new(),
@@ -169,22 +179,29 @@ fn summary(cluster: &Cluster, now: Time) -> String {
 }
 
 /// What cannot be read, else the keys.
-fn foot(cluster: &Cluster) -> Line<'static> {
+fn foot(cluster: &Cluster, colours: bool) -> Line<'static> {
     match cluster.troubles.iter().next() {
         Some((kind, trouble)) => Line::styled(
             format!(" cannot read {kind}: {trouble}"),
-            Style::new().fg(Color::Red),
+            painted(Color::Red, colours),
         ),
         None => Line::styled(KEYS, Style::new().add_modifier(Modifier::DIM)),
     }
 }
 
-fn colour(text: &str) -> Style {
+fn colour(text: &str, colours: bool) -> Style {
     match text {
-        "Running" | "Open" | "Ready" => Style::new().fg(Color::Green),
-        "Pending" | "Inqueue" | "Restarting" | "Closing" => Style::new().fg(Color::Yellow),
-        "Failed" | "Aborted" | "Terminated" | "Closed" | "NotReady" => Style::new().fg(Color::Red),
+        "Running" | "Open" | "Ready" => painted(Color::Green, colours),
+        "Pending" | "Inqueue" | "Restarting" | "Closing" => painted(Color::Yellow, colours),
+        "Failed" | "Aborted" | "Terminated" | "Closed" | "NotReady" => painted(Color::Red, colours),
         _ => Style::new(),
+    }
+}
+
+fn painted(colour: Color, colours: bool) -> Style {
+    match colours {
+        true => Style::new().fg(colour),
+        false => Style::new(),
     }
 }
 
@@ -279,6 +296,26 @@ mod tests {
         assert_eq!(screen.views[1].selected, 1);
         assert_eq!(press(&mut screen, KeyCode::Down), Step::Stay);
         assert_eq!(press(&mut screen, KeyCode::Char('q')), Step::Quit);
+    }
+
+    #[test]
+    fn colours_are_for_those_who_want_them() {
+        let mut cluster = cluster();
+        cluster.troubles.insert("nodes", "forbidden".to_owned());
+        let now = Time::parse("2026-01-01T00:05:00Z").unwrap();
+        for colours in [true, false] {
+            let mut terminal = Terminal::new(TestBackend::new(110, 7)).unwrap();
+            let mut screen = Screen::new(colours);
+            terminal.draw(|frame| screen.draw(frame, &cluster, now)).unwrap();
+            let cells = terminal.backend().buffer().content();
+            let painted: std::collections::BTreeSet<String> = cells
+                .iter()
+                .filter(|cell| cell.fg != Color::Reset)
+                .map(|cell| cell.fg.to_string())
+                .collect();
+            let expected: &[&str] = if colours { &["Green", "Red"] } else { &[] };
+            assert_eq!(painted.iter().collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use super::amounts::{self, CPU, MEMORY, PODS};
 use super::cluster::Cluster;
+use crate::commands::queue::table::QueueItem;
 use crate::output::age;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use volcano_api::core::{Node, ResourceList};
 use volcano_api::names::queues::ROOT;
 use volcano_api::quantity::Quantity;
@@ -79,23 +81,15 @@ const QUEUES: &[(&str, bool)] = &[
 
 /// The queues: how much of what they deserve they have, and what waits in them.
 pub fn queues(cluster: &Cluster) -> Table {
-    let total = cluster.total();
-    let weights: i64 = cluster
-        .queues
-        .values()
-        .filter(|queue| queue.metadata.name != ROOT)
-        .map(|queue| queue.spec.weight)
-        .sum();
+    let parts = Parts::of(cluster);
     let rows = cluster.queues.values().map(|queue| {
         let (name, spec) = (&queue.metadata.name, &queue.spec);
         let counts = cluster.counts.get(name).copied().unwrap_or_default();
         let allocated = &queue.status.allocated;
-        // Without a share of its own a queue has that of its weight, up to its limit; marked, since it is our sum.
-        let (deserved, mark) = match (name.as_str(), spec.deserved.is_empty()) {
-            (_, false) => (spec.deserved.clone(), ""),
-            (ROOT, true) => (total.clone(), ""),
-            (_, true) => (by_weight(&total, spec.weight, weights, &spec.capability), "~"),
-        };
+        let deserved = parts.of_queue(queue, cluster.queues.len());
+        // Marked, since it is our sum.
+        let is_sum = spec.deserved.is_empty() && name != ROOT;
+        let mark = if is_sum { "~" } else { "" };
         let share = share(allocated, &deserved);
         vec![
             text(name),
@@ -121,7 +115,63 @@ pub fn queues(cluster: &Cluster) -> Table {
     }
 }
 
-/// The part of the cluster that a weight stands for.
+/// What is to be divided among the queues, by what each is below.
+struct Parts<'a> {
+    queues: &'a BTreeMap<String, QueueItem>,
+    total: ResourceList,
+    /// The weights of the queues below one, taken together.
+    weights: BTreeMap<&'a str, i64>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(cluster: &'a Cluster) -> Self {
+        let mut parts = Parts {
+            queues: &cluster.queues,
+            total: cluster.total(),
+            weights: BTreeMap::new(),
+        };
+        for queue in cluster
+            .queues
+            .values()
+            .filter(|queue| queue.metadata.name != ROOT)
+        {
+            let parent = parts.parent(queue);
+            *parts.weights.entry(parent).or_default() += queue.spec.weight;
+        }
+        parts
+    }
+
+    /// The queue above; the root where none is named, or none is there.
+    fn parent(&self, queue: &'a QueueItem) -> &'a str {
+        let parent = queue.spec.parent.as_str();
+        if self.queues.contains_key(parent) {
+            parent
+        } else {
+            ROOT
+        }
+    }
+
+    /// What a queue deserves. Without a share of its own it has the part of its parent's that its weight stands for beside
+    /// its siblings, up to its limit. `depth` ends a chain of parents that goes in circles.
+    fn of_queue(&self, queue: &'a QueueItem, depth: usize) -> ResourceList {
+        let spec = &queue.spec;
+        if !spec.deserved.is_empty() {
+            return spec.deserved.clone();
+        }
+        if queue.metadata.name == ROOT || depth == 0 {
+            return self.total.clone();
+        }
+        let parent = self.parent(queue);
+        let above = match self.queues.get(parent) {
+            Some(above) => self.of_queue(above, depth - 1),
+            None => self.total.clone(),
+        };
+        let weights = self.weights.get(parent).copied().unwrap_or(0);
+        by_weight(&above, spec.weight, weights, &spec.capability)
+    }
+}
+
+/// The part of an amount that a weight stands for.
 fn by_weight(total: &ResourceList, weight: i64, weights: i64, limit: &ResourceList) -> ResourceList {
     let part = |(name, amount): (&String, &Quantity)| {
         let nanos = amount.nanos().saturating_mul(i128::from(weight)) / i128::from(weights.max(1));
@@ -272,6 +322,45 @@ mod tests {
         let total = list(&[("cpu", "12"), ("memory", "12Gi")]);
         let part = by_weight(&total, 1, 3, &list(&[("cpu", "2")]));
         assert_eq!(part, list(&[("cpu", "2"), ("memory", "4Gi")]));
+    }
+
+    #[test]
+    fn what_a_queue_has_is_divided_among_those_below_it() {
+        let mut cluster = Cluster::default();
+        for (name, parent, weight) in [
+            ("root", "", 1),
+            ("team", "root", 1),
+            ("other", "", 3),
+            ("a", "team", 1),
+            ("b", "team", 1),
+            ("lost", "nowhere", 4),
+            ("round", "about", 1),
+            ("about", "round", 1),
+        ] {
+            let queue =
+                serde_json::json!({"metadata": {"name": name}, "spec": {"parent": parent, "weight": weight}});
+            let queue = serde_json::from_value(queue).unwrap();
+            cluster.queues.insert(name.to_owned(), queue);
+        }
+        let node = serde_json::json!({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "16"}}});
+        let node = serde_json::from_value(node).unwrap();
+        cluster.nodes.insert("n".to_owned(), node);
+        let table = queues(&cluster);
+        let deserved = |name: &str| {
+            let row = table.rows.iter().find(|row| row[0].text == name).unwrap();
+            row[5].text.clone()
+        };
+        let cases = [
+            ("root", "16 cpu"),
+            ("team", "~2 cpu"),
+            ("other", "~6 cpu"),
+            ("lost", "~8 cpu"),
+            ("a", "~1 cpu"),
+            ("b", "~1 cpu"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(deserved(name), expected, "{name}");
+        }
     }
 
     #[test]

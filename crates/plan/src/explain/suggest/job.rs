@@ -4,7 +4,7 @@ use super::super::change::{Change, How};
 use super::super::reason::Reason;
 use super::{Search, What};
 use serde_json::{Value, json};
-use volcano_api::batch::Job;
+use volcano_api::batch::{Job, JobPhase};
 use volcano_api::quantity::{Format, Quantity};
 use volcano_engine::model::kind::Kind;
 
@@ -12,6 +12,19 @@ use volcano_engine::model::kind::Kind;
 const MOST_CLASSES: usize = 8;
 
 impl Search<'_> {
+    /// A Job that was aborted goes on from where it began.
+    pub(super) fn resume(&mut self) {
+        let Some(job) = &self.world.subject.job else {
+            return;
+        };
+        if !matches!(job.status.state.phase, JobPhase::Aborted | JobPhase::Aborting) {
+            return;
+        }
+        let patch = json!({"status": {"state": {"phase": JobPhase::Pending}}});
+        let change = Change::of_job(job, How::Resume, patch);
+        self.offer(What::Resume, "resume it".to_owned(), vec![change]);
+    }
+
     /// Scheduling gates of its pods.
     pub(super) fn remove_gates(&mut self) {
         if !self

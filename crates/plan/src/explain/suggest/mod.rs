@@ -42,6 +42,16 @@ pub struct Suggestion {
     pub evicts: Vec<Evicted>,
 }
 
+impl Suggestion {
+    /// The same for a Job that is not submitted yet: there is nothing to patch but what the user wrote.
+    pub(super) fn before_submission(&mut self) {
+        for change in self.changes.iter_mut().filter(|change| change.is_of_job()) {
+            change.how = How::Manifest;
+            self.command = None;
+        }
+    }
+}
+
 /// What a suggestion changes, in the order in which they are shown: first what opens a door, then what gives the job more,
 /// then what makes the job smaller, last what takes the Job to be written anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,6 +61,7 @@ pub struct Suggestion {
     reason = "the names say it, and they are those of the fields that change"
 )]
 pub enum What {
+    Resume,
     OpenQueue {
         queue: String,
     },
@@ -110,20 +121,21 @@ pub enum What {
 impl What {
     fn rank(&self) -> usize {
         match self {
-            What::OpenQueue { .. } => 0,
-            What::RemoveGates { .. } => 1,
-            What::RaiseQuota { .. } => 2,
-            What::RaiseCapability { .. } => 3,
-            What::RaiseDeserved { .. } => 4,
-            What::RaiseWeight { .. } => 5,
-            What::RaisePriority { .. } => 6,
-            What::LowerMinimum { .. } => 7,
-            What::FewerReplicas { .. } => 8,
-            What::Uncordon { .. } => 9,
-            What::Tolerate { .. } => 10,
-            What::DropConstraint { .. } => 11,
-            What::SmallerRequest { .. } => 12,
-            What::DropDependency { .. } => 13,
+            What::Resume => 0,
+            What::OpenQueue { .. } => 1,
+            What::RemoveGates { .. } => 2,
+            What::RaiseQuota { .. } => 3,
+            What::RaiseCapability { .. } => 4,
+            What::RaiseDeserved { .. } => 5,
+            What::RaiseWeight { .. } => 6,
+            What::RaisePriority { .. } => 7,
+            What::LowerMinimum { .. } => 8,
+            What::FewerReplicas { .. } => 9,
+            What::Uncordon { .. } => 10,
+            What::Tolerate { .. } => 11,
+            What::DropConstraint { .. } => 12,
+            What::SmallerRequest { .. } => 13,
+            What::DropDependency { .. } => 14,
         }
     }
 }
@@ -136,6 +148,7 @@ pub(super) fn suggestions(world: &World<'_>, trial: &Trial, reasons: &[Reason]) 
         reasons,
         found: Vec::new(),
     };
+    search.resume();
     search.open_queue();
     search.remove_gates();
     search.raise_quota();
@@ -255,11 +268,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// `kubectl patch …` for a change of one object that exists.
+/// `kubectl patch …`, or the like, for a change of one object that exists.
 fn command(changes: &[Change]) -> Option<String> {
     let [change] = changes else { return None };
+    if change.how == How::Resume {
+        return Some(format!(
+            "vcctl job resume -n {} -N {}",
+            change.namespace, change.name
+        ));
+    }
     let patch = change.patch.to_string();
-    if change.how == How::Recreate || patch.len() > LONGEST_COMMAND {
+    let is_of_manifest = matches!(change.how, How::Recreate | How::Manifest);
+    if is_of_manifest || patch.len() > LONGEST_COMMAND {
         return None;
     }
     let kind = change.kind.to_ascii_lowercase();

@@ -453,6 +453,18 @@ fn a_new_job_is_planned_on_the_cluster_as_it_is() {
         Reason::Short { .. } | Reason::Overcommitted { .. }
     );
     assert!(is_full, "{explanation}");
+    // There is no Job to patch yet, and none that its fields would be bound to.
+    assert!(!explanation.suggestions.is_empty(), "{explanation}");
+    for suggestion in &explanation.suggestions {
+        assert_eq!(suggestion.command, None, "{explanation}");
+        assert_eq!(suggestion.changes[0].how, How::Manifest, "{explanation}");
+    }
+    let text = explanation.to_string();
+    assert!(text.contains("     (in the manifest)\n"), "{text}");
+    assert!(
+        !text.contains("kubectl") && !text.contains("while the Job exists"),
+        "{text}"
+    );
     let mut refused = new("1");
     refused.spec.tasks.clear();
     let fault = plan_job(&cluster, &conf(), &refused).unwrap_err();
@@ -471,4 +483,178 @@ fn an_explanation_is_data_for_programs() {
     ];
     let explanation = checked(&objects, &conf(), "train");
     insta::assert_snapshot!(serde_json::to_string_pretty(&explanation).unwrap());
+}
+
+/// A PodGroup as a Job's controller makes it.
+fn owned(group: &str, job: &str) -> String {
+    group.replace(
+        "metadata: {",
+        &format!(
+            "metadata: {{ownerReferences: [{{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: {job}, \
+             uid: u-{job}, controller: true}}], "
+        ),
+    )
+}
+
+#[test]
+fn a_plan_names_the_jobs_whose_pods_would_have_to_go() {
+    let conf = conf_of(
+        "actions: enqueue, allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n\
+         - plugins: [{name: predicates}, {name: nodeorder}]",
+    );
+    let objects = [
+        node("n1", 4, ""),
+        node("n2", 4, ""),
+        class("high", 100),
+        owned(&group("busy-u-busy", "default", 1, "Running", ""), "busy"),
+        pod("busy-u-busy", 0, "4", "n1", ""),
+        pod("busy-u-busy", 1, "4", "n2", ""),
+    ];
+    let spec = "nodeSelector: {kubernetes.io/hostname: n1},";
+    let text = job(
+        "urgent",
+        1,
+        "priorityClassName: high,",
+        &[task("w", 1, "2", "", spec)],
+    );
+    let source = Source::from_text("job", text);
+    let urgent: Job = serde_json::from_str(&source.documents().unwrap()[0].json).unwrap();
+    let explanation = plan_job(&cluster(&objects), &conf, &urgent).unwrap();
+    insta::assert_snapshot!(explanation, @r"
+    Job ns/urgent starts by itself in the next cycles: 1 pod on n1
+      evicts ns/busy-u-busy-0 of ns/busy (preempt)
+      queue default, priority 100; gang 0/1 ready, 0 of 1 pod made
+    ");
+    let State::Starting { evicts, .. } = &explanation.state else {
+        panic!("{explanation}");
+    };
+    assert_eq!(evicts[0].pod_group.as_deref(), Some("ns/busy-u-busy"));
+}
+
+#[test]
+fn jobs_are_named_as_their_users_named_them() {
+    let objects = [
+        node("n1", 4, ""),
+        owned(&group("busy-u-busy", "default", 1, "Running", ""), "busy"),
+        pod("busy-u-busy", 0, "3", "n1", ""),
+        job("train", 1, "queue: default,", &[task("w", 1, "2", "", "")]),
+    ];
+    let explanation = checked(&objects, &conf(), "train");
+    let holder = &explanation.holders[0];
+    assert_eq!(holder.job, "ns/busy", "{explanation}");
+    assert_eq!(holder.pod_group.as_deref(), Some("ns/busy-u-busy"));
+    assert!(
+        explanation.to_string().contains("  3 cpu ns/busy (1 pod"),
+        "{explanation}"
+    );
+}
+
+/// As a live scheduler leaves them: the first one is admitted, and finds no node for what it has been promised.
+#[test]
+fn a_job_that_was_admitted_first_keeps_the_room() {
+    let conf = conf_of(
+        "actions: enqueue, allocate\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n\
+         - plugins: [{name: overcommit}, {name: predicates}, {name: proportion}, {name: nodeorder}]",
+    );
+    let objects = [
+        node("n1", 4, ""),
+        node("n2", 4, ""),
+        class("high", 100),
+        group("busy", "default", 2, "Running", ""),
+        pod("busy", 0, "2", "n1", ""),
+        pod("busy", 1, "2", "n2", ""),
+        owned(
+            &group(
+                "first-u-first",
+                "default",
+                1,
+                "Inqueue",
+                "priorityClassName: high, minResources: {cpu: 3}",
+            ),
+            "first",
+        ),
+        pod("first-u-first", 0, "3", "", "priorityClassName: high,"),
+        group("train-u-train", "default", 3, "Pending", "minResources: {cpu: 3}"),
+        job("train", 3, "queue: default,", &[task("w", 3, "1", "", "")]),
+    ];
+    let explanation = checked(&objects, &conf, "train");
+    first(
+        &explanation,
+        |reason| matches!(reason, Reason::Behind { ahead, .. } if ahead[0].job == "ns/first"),
+        |what| matches!(what, What::LowerMinimum { from: 3, to: 2 }),
+    );
+}
+
+#[test]
+fn an_aborted_job_starts_when_it_is_resumed() {
+    let aborted = job("train", 2, "queue: default,", &[task("w", 2, "1", "", "")]);
+    let aborted = aborted.replace("phase: Pending", "phase: Aborted");
+    let explanation = checked(&[node("n1", 4, ""), aborted.clone()], &conf(), "train");
+    let text = first(
+        &explanation,
+        |reason| matches!(reason, Reason::Suspended { phase } if phase == "Aborted"),
+        |what| *what == What::Resume,
+    );
+    insta::assert_snapshot!(text, @r"
+    Job ns/train waits
+      queue default, priority 0; gang 0/2 ready, 0 of 2 pods made
+
+    Why:
+      1. the job is aborted
+
+    What would start it (each was tried on this state of the cluster):
+      1. resume it
+         vcctl job resume -n ns -N train
+    ");
+    // Where there is no room, that alone does not help.
+    let explanation = checked(&[node("n1", 1, ""), aborted], &conf(), "train");
+    assert_eq!(explanation.suggestions, [], "{explanation}");
+}
+
+#[test]
+fn nodes_are_named_by_what_rules_them_out() {
+    let cordoned =
+        "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]";
+    let mut objects: Vec<String> = (1..=5).map(|at| node(&format!("small-{at}"), 1, "")).collect();
+    objects.push(node("away", 8, "taints: [{key: a, effect: NoSchedule}]"));
+    objects.push(node("closed", 8, cordoned));
+    objects.push(job("train", 1, "queue: default,", &[task("w", 1, "2", "", "")]));
+    let explanation = checked(&objects, &conf(), "train");
+    let Reason::NoNode { ruled_out, .. } = &explanation.reasons[0] else {
+        panic!("{explanation}");
+    };
+    let found: Vec<(u32, Vec<&str>)> = ruled_out
+        .iter()
+        .map(|out| (out.nodes, out.names.iter().map(String::as_str).collect()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (5, vec!["small-1", "small-2", "small-3", "small-4", "small-5"]),
+            (1, vec!["away"]),
+            (1, vec!["closed"]),
+        ],
+        "{explanation}"
+    );
+    let text = explanation.to_string();
+    assert!(
+        text.contains("5 Insufficient cpu (small-1, small-2, small-3 and 2 more), 1 "),
+        "{text}"
+    );
+}
+
+#[test]
+fn nodes_that_the_gang_itself_has_filled_are_named_too() {
+    let objects = [
+        node("n1", 3, ""),
+        node("n2", 3, ""),
+        node("n3", 8, "taints: [{key: a, effect: NoSchedule}]"),
+        job("train", 3, "queue: default,", &[task("w", 3, "2", "", "")]),
+    ];
+    let explanation = checked(&objects, &conf(), "train");
+    let text = explanation.to_string();
+    assert!(
+        text.contains("2 Insufficient cpu (n1, n2), 1 node(s) had untolerated taint(s) (n3)"),
+        "{text}"
+    );
 }

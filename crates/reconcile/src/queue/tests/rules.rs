@@ -140,10 +140,10 @@ fn a_queue_follows_its_parent() {
             vec![mark("true")],
         ),
         (
-            "a queue that is not known to be open is closed as well",
+            "a queue that is not known to be open is opened first, so that it can be marked",
             q("Unknown"),
             "Closed",
-            vec![mark("true")],
+            vec![open.clone()],
         ),
         ("a new queue too", q(""), "Closed", vec![mark("true")]),
         ("one that is closed stays as it is", q("Closed"), "Closed", none()),
@@ -242,6 +242,76 @@ fn orders_below_a_closed_parent() {
     ];
     for (name, queue, commands, expected) in cases {
         assert_eq!(plan(&[queue, parent.clone()], &[], &commands), expected, "{name}");
+    }
+}
+
+/// Admission refuses every change of a queue that is closing or in no known state, its status apart.
+#[test]
+fn a_queue_that_cannot_be_edited_gets_its_state_first() {
+    let q = |state: &str| below("p", queue("q", state));
+    let parent = queue("p", "Closed");
+    let (close, open) = (
+        command("c", "q", "CloseQueue", NOW - 1),
+        command("d", "q", "OpenQueue", NOW),
+    );
+    let closing = || {
+        let mut queue = marked("true", q("Closing"));
+        queue.status.running = 1;
+        queue
+    };
+    let mut above_none = queue("q", "Closing");
+    above_none.spec.parent = String::new();
+    let groups = [group("g", "q", "Running")];
+    let cases = [
+        (
+            "an order to close waits until the queue that its parent is closing is closed",
+            closing(),
+            &groups[..],
+            vec![close.clone()],
+            none(),
+        ),
+        (
+            "unless another order follows",
+            closing(),
+            &groups,
+            vec![close.clone(), open],
+            lines(&["delete Command c"]),
+        ),
+        (
+            "it is closed when the last PodGroup is gone",
+            marked("true", q("Closing")),
+            &[],
+            vec![close.clone()],
+            lines(&[r#"status q {"state":"Closed"} if 5"#]),
+        ),
+        (
+            "a queue in no known state is closed before it is the user's",
+            marked("true", q("Unknown")),
+            &[],
+            vec![close],
+            lines(&[
+                r#"status q {"state":"Closed"} if 5"#,
+                "Normal CloseQueue on q: Close queue succeed",
+            ]),
+        ),
+        (
+            "and below a closed parent it is opened, to be closed on its behalf",
+            q("Unknown"),
+            &[],
+            vec![],
+            lines(&[r#"status q {"state":"Open"} if 5"#]),
+        ),
+        (
+            "a queue without a parent is closed before it gets one",
+            above_none,
+            &[],
+            vec![],
+            lines(&[r#"status q {"state":"Closed"} if 5"#]),
+        ),
+    ];
+    for (name, queue, groups, commands, expected) in cases {
+        let done = plan(&[queue, parent.clone()], groups, &commands);
+        assert_eq!(done, expected, "{name}");
     }
 }
 

@@ -30,6 +30,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use volcano_api::names::Kind;
+use volcano_reconcile::job::{Ask, Reading};
 use volcano_reconcile::write::{Plan, Target, Write};
 
 /// Requests under way at the same time: enough to keep an API server busy whose answers take 10 to 30 ms under load, and
@@ -51,6 +52,8 @@ pub enum Message {
     Done(Key, usize, Vec<Failed>),
     /// What was to be read: each object, if it is there.
     Read(Key, Result<Vec<(Target, Option<Value>)>, Problem>),
+    /// The newest versions of a Job and its pods, if the Job is there.
+    Asked(Key, Result<Option<Reading>, Problem>),
 }
 
 /// What a write changed.
@@ -157,6 +160,27 @@ impl Executor {
             let read = sender.read_all(targets).await;
             let _ = to.send(Message::Read(key, read)); // Nobody is left to care.
         });
+    }
+
+    /// Begins to ask for the newest versions of a Job and its pods.
+    pub fn ask(&mut self, key: Key, job: Target, ask: Ask) {
+        while self.running.try_join_next().is_some() {}
+        self.plans += 1;
+        let (sender, to) = (self.sender.clone(), self.to.clone());
+        self.running.spawn(async move {
+            let asked = sender.newest(&job, ask).await;
+            let _ = to.send(Message::Asked(key, asked)); // Nobody is left to care.
+        });
+    }
+
+    /// Sends nothing more. What is sent already comes to its end, and is told.
+    pub fn stop(&mut self) {
+        self.sender.stop();
+    }
+
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.sender.is_stopped()
     }
 
     /// A message said that a plan of so many writes has ended.

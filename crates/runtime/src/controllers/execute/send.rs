@@ -5,7 +5,7 @@
 
 use super::lanes::{Lanes, Urgency};
 use super::{Effect, Problem, Sort, keys};
-use crate::client::{CallError, Client, Patch, Resource};
+use crate::client::{CallError, Client, Page, Patch, Resource};
 use crate::controllers::kinds::{self, Change, Spot, number};
 use crate::controllers::recorder::Recorder;
 use crate::controllers::store::Answer;
@@ -13,17 +13,21 @@ use crate::metrics::Process;
 use crate::writes::send::{change::apply, result};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use volcano_api::core::Pod;
-use volcano_api::names::Kind;
 use volcano_api::names::kinds::{
     COMMAND, CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, QUEUE, SECRET,
 };
+use volcano_api::names::{Kind, labels};
 use volcano_api::protobuf;
+use volcano_reconcile::job::{Ask, Reading};
 use volcano_reconcile::write::{Fill, Target, Write};
 
 /// Reason of a refusal: there is an object of that name.
 const ALREADY_EXISTS: &str = "AlreadyExists";
+/// Objects of a list that are read in one go.
+const PAGE: usize = 500;
 
 /// Sends requests, a bounded number at a time.
 pub struct Sender {
@@ -31,6 +35,7 @@ pub struct Sender {
     metrics: Process,
     recorder: Recorder,
     lanes: Lanes,
+    is_stopped: AtomicBool,
 }
 
 impl Sender {
@@ -40,7 +45,18 @@ impl Sender {
             metrics,
             recorder,
             lanes: Lanes::new(lanes),
+            is_stopped: AtomicBool::new(false),
         }
+    }
+
+    /// Nothing more is sent.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    /// Whether nothing more is sent.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
     }
 
     /// Carries a write out, once.
@@ -59,6 +75,9 @@ impl Sender {
             _ => None,
         };
         let _lane = self.lanes.take(urgency).await;
+        if self.is_stopped() {
+            return Err(CallError::Fenced.into());
+        }
         match write {
             Write::Create { target, body, .. } => self
                 .create(target, filled.as_ref().unwrap_or(body))
@@ -237,6 +256,46 @@ impl Sender {
             read.push((target, object));
         }
         Ok(read)
+    }
+
+    /// The newest versions of a Job and its pods; nothing when it is gone. The pods are read after the Job, so that what
+    /// the Job says of them is not newer than they are.
+    pub async fn newest(&self, job: &Target, ask: Ask) -> Result<Option<Reading>, Problem> {
+        let _lane = self.lanes.take(Urgency::First).await;
+        let Some(found) = self.get(job).await? else {
+            return Ok(None);
+        };
+        let pods = match ask.pods {
+            true => Some(self.newest_pod(job).await?),
+            false => None,
+        };
+        Ok(Some(Reading {
+            job: number(text(&found["metadata"]["resourceVersion"])),
+            pods,
+        }))
+    }
+
+    /// The newest version among the pods of a Job, 0 without any.
+    async fn newest_pod(&self, job: &Target) -> Result<u64, CallError> {
+        let (pods, label) = (Resource::from(POD).within(&job.namespace), labels::JOB_NAME);
+        let first = format!("{pods}?labelSelector={label}%3D{}&limit={PAGE}", job.name);
+        let (mut newest, mut next) = (0, String::new());
+        loop {
+            let path = match next.as_str() {
+                "" => first.clone(),
+                next => format!("{first}&continue={next}"),
+            };
+            let page: Page<Pod> = self.client.list(&path, Some(protobuf::POD)).await?;
+            let versions = page
+                .items
+                .iter()
+                .map(|pod| number(&pod.metadata.resource_version));
+            newest = versions.fold(newest, u64::max);
+            next = page.metadata.r#continue;
+            if next.is_empty() {
+                return Ok(newest);
+            }
+        }
     }
 
     async fn get(&self, target: &Target) -> Result<Option<Value>, CallError> {

@@ -44,7 +44,7 @@ impl Desk {
                     self.executor.ended(writes);
                     return (effects, failed);
                 }
-                Message::Read(..) => unreachable!("nothing is to be read"),
+                Message::Read(..) | Message::Asked(..) => unreachable!("nothing is to be read"),
             }
         }
     }
@@ -293,4 +293,67 @@ async fn nothing_is_sent_without_the_lease() {
     let (_, failed) = desk.run(vec![vec![create(POD, "p")]]).await;
     assert_eq!(failed[0].problem.sort, Sort::Fenced);
     assert_eq!(server.heard(), [""; 0]);
+}
+
+#[tokio::test]
+async fn one_that_is_stopped_sends_nothing_more_and_tells_what_was_answered() {
+    const PODS: usize = 200;
+    let server = Server::default().says("POST", made("p"));
+    let mut desk = desk(&server).await;
+    let pods = (0..PODS).map(|at| create(POD, &format!("p{at}")));
+    desk.executor.start(key(), Plan::of(vec![pods.collect()]), false);
+    let mut answered = 0;
+    let failed = loop {
+        match desk.messages.recv().await.unwrap() {
+            Message::Written(..) => {
+                answered += 1;
+                desk.executor.stop();
+            }
+            Message::Done(_, writes, failed) => {
+                desk.executor.ended(writes);
+                break failed;
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(desk.executor.is_idle() && desk.executor.is_stopped());
+    assert!(answered < PODS, "they were not all under way");
+    assert_eq!(answered, server.heard().len(), "what was sent comes to its end");
+    assert_eq!(answered + failed.len(), PODS);
+    assert!(failed.iter().all(|failed| failed.problem.sort == Sort::Fenced));
+}
+
+#[tokio::test]
+async fn the_newest_versions_of_a_job_and_its_pods_are_asked_for() {
+    let page = |versions: &[&str], next: &str| {
+        let pods = versions
+            .iter()
+            .map(|version| json!({"metadata": {"resourceVersion": version}}));
+        let items: Vec<_> = pods.collect();
+        Say::Status(200, json!({"metadata": {"continue": next}, "items": items}))
+    };
+    let pods = "GET /api/v1/namespaces/ns/pods?labelSelector=volcano.sh/job-name%3Dj&limit=500";
+    let job = "GET /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs/j";
+    let server = Server::default()
+        .says(&format!("{pods}&continue=more"), [page(&["9"], "")])
+        .says(pods, [page(&["12", "8"], "more")])
+        .says(
+            job,
+            [Say::Status(200, object("j", "job")), refusal(404, "NotFound")],
+        );
+    let mut desk = desk(&server).await;
+    let mut asked = async |pods| {
+        desk.executor.ask(key(), target(JOB, "j"), Ask { pods });
+        match desk.messages.recv().await.unwrap() {
+            Message::Asked(_, asked) => asked.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let newest = Reading {
+        job: 7,
+        pods: Some(12),
+    };
+    assert_eq!(asked(true).await, Some(newest));
+    assert_eq!(asked(false).await, None, "it is gone");
+    assert_eq!(server.heard(), [job, pods, &format!("{pods}&continue=more"), job]);
 }

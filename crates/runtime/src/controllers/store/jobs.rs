@@ -1,15 +1,15 @@
 //! Jobs with what belongs to them: their pods, their Commands, and what is there of the objects of their plugins.
 
 use super::{Key, Place, Store, key};
-use crate::controllers::kinds::number;
+use crate::controllers::kinds::{Kind, number};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 use volcano_api::batch::Job;
 use volcano_api::bus::Command;
 use volcano_api::core::{Pod, PodSpec};
-use volcano_api::names::{annotations, conditions, kinds, labels};
+use volcano_api::names::{annotations, conditions, kinds, labels, queues};
 use volcano_api::scheduling::PodGroup;
-use volcano_reconcile::job::{Memory, claims_of, group_name};
+use volcano_reconcile::job::{Footing, Known, Memory, claims_of, group_name};
 use volcano_reconcile::plugins;
 
 /// Annotations of a pod that the Job controller reads. The others are not kept.
@@ -32,6 +32,8 @@ pub struct JobEntry {
     pub(super) commands: BTreeMap<String, Command>,
     /// What is remembered between two looks at it.
     pub memory: Memory,
+    /// What may be relied on since this process leads.
+    pub footing: Footing,
     objects: Option<(Instant, plugins::Observed)>,
 }
 
@@ -76,6 +78,14 @@ pub fn job_of(pod: &Pod) -> Option<&str> {
     Some(named.map_or(&*owner.name, |name| &**name))
 }
 
+/// The name of the queue of a Job.
+pub fn queue_of(job: &Job) -> &str {
+    match job.spec.queue.as_str() {
+        "" => queues::DEFAULT,
+        queue => queue,
+    }
+}
+
 /// The name in a key.
 pub fn name_in(at: &str) -> &str {
     at.split_once('/').map_or(at, |(_, name)| name)
@@ -116,6 +126,19 @@ fn is_alike(one: &Pod, other: &mut Pod) -> bool {
     is_alike
 }
 
+/// What is known of the end of a pod from answers stays known: changes from before it may be told after it.
+fn keep_end(known: &Pod, pod: &mut Pod) {
+    let (known, new) = (&known.metadata, &mut pod.metadata);
+    if known.uid != new.uid {
+        return;
+    }
+    new.deletion_timestamp = new.deletion_timestamp.or(known.deletion_timestamp);
+    if let Some(mark) = known.annotations.get(annotations::CONTROLLER_OUT_OF_SYNC) {
+        let key = annotations::CONTROLLER_OUT_OF_SYNC.to_owned();
+        new.annotations.entry(key).or_insert_with(|| mark.clone());
+    }
+}
+
 impl Store {
     /// The entry of a Job.
     pub fn job(&self, at: &str) -> Option<&JobEntry> {
@@ -131,7 +154,30 @@ impl Store {
     pub fn forget_memories(&mut self) {
         for entry in self.jobs.values_mut() {
             entry.memory = Memory::default();
+            entry.footing = Footing::default();
             entry.objects = None;
+        }
+    }
+
+    /// Whether the watches have yet to tell of what the API server was asked for.
+    pub fn is_behind(&mut self, at: &str) -> bool {
+        let pods = self.told[Kind::Pod as usize];
+        let Some(entry) = self.jobs.get_mut(at) else {
+            return false;
+        };
+        let job = entry.job.as_ref();
+        let job = job.map_or(0, |job| number(&job.metadata.resource_version));
+        entry.footing.is_behind(Known { job, pods })
+    }
+
+    /// The API server answered with a Job.
+    pub(super) fn answered_job(&mut self, job: Job) {
+        let at = job.metadata.key();
+        if self.is_news(Kind::Job, &job.metadata.resource_version) {
+            self.put_job(job);
+        }
+        if let Some(entry) = self.jobs.get_mut(&at) {
+            entry.footing.answered();
         }
     }
 
@@ -144,6 +190,7 @@ impl Store {
                 return;
             }
             if known.metadata.uid != job.metadata.uid {
+                entry.footing = Footing::default();
                 entry.objects = None;
             }
         }
@@ -163,6 +210,7 @@ impl Store {
         let job = entry.job.take();
         entry.objects = None;
         entry.memory = Memory::default();
+        entry.footing = Footing::default();
         if let Some(job) = job {
             self.forget_claims(at, &job);
             self.gone_jobs.push((at.to_owned(), job.spec.queue));
@@ -187,6 +235,7 @@ impl Store {
             if number(&known.metadata.resource_version) >= version {
                 return;
             }
+            keep_end(known, &mut pod);
             if is_alike(known, &mut pod) {
                 known.metadata.resource_version = pod.metadata.resource_version;
                 return;

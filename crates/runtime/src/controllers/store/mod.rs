@@ -29,7 +29,7 @@ use volcano_reconcile::pod_group;
 use volcano_reconcile::queue::Index;
 
 pub use gangs::Gang;
-pub use jobs::JobEntry;
+pub use jobs::{JobEntry, queue_of};
 
 use super::kinds::Controlling;
 
@@ -119,6 +119,8 @@ impl Store {
             Feed::Listed(kind, listed) => {
                 if let Some(listed) = listed {
                     self.forget_others(kind, &listed);
+                    // What came and went between two lists is told by none of their objects.
+                    self.heard(kind, &listed.version);
                 }
                 self.missing.remove(&kind);
             }
@@ -245,6 +247,13 @@ impl Store {
         if known.is_some_and(|known| number(&known.metadata.resource_version) >= version) {
             return;
         }
+        // Jobs wait for their queue. Before everything is listed none of them has been looked at.
+        if known.is_none() && self.missing.is_empty() {
+            let name = &queue.metadata.name;
+            let wait = |entry: &JobEntry| entry.job().is_some_and(|job| jobs::queue_of(job) == name);
+            let waiting = self.jobs.iter().filter(|(_, entry)| wait(entry));
+            self.changed.extend(waiting.map(|(at, _)| Key::Job(at.clone())));
+        }
         self.queues.put_queue(queue);
         self.look_at_queues();
     }
@@ -254,12 +263,17 @@ impl Store {
         self.changed.extend(changed.map(Key::Queue));
     }
 
-    fn put_group(&mut self, group: PodGroup) {
+    fn put_group(&mut self, mut group: PodGroup) {
         let at = group.metadata.key();
         let version = number(&group.metadata.resource_version);
         let known = self.groups.get(&at);
         if known.is_some_and(|known| number(&known.metadata.resource_version) >= version) {
             return;
+        }
+        if let Some(known) = known.filter(|known| known.metadata.uid == group.metadata.uid) {
+            // A deletion that was asked for stays so: changes from before it may be told after it.
+            let metadata = &mut group.metadata;
+            metadata.deletion_timestamp = metadata.deletion_timestamp.or(known.metadata.deletion_timestamp);
         }
         let is_news = known.is_none_or(|known| !is_alike(known, &group));
         self.queues.put_group(&group);
@@ -402,7 +416,7 @@ impl Store {
     pub fn all(&self) -> BTreeSet<Key> {
         let jobs = self.jobs.keys();
         let jobs = jobs.flat_map(|job| [Key::Job(job.clone()), Key::Expiry(job.clone())]);
-        let queues = self.queues.counts().map(|(name, _)| Key::Queue(name.to_owned()));
+        let queues = self.queues.names().map(|name| Key::Queue(name.to_owned()));
         let gangs = self.gangs.keys().cloned().map(Key::Gang);
         jobs.chain(queues).chain(gangs).collect()
     }
@@ -480,9 +494,7 @@ impl Store {
 
     fn put_answer(&mut self, change: Change) {
         match change {
-            Change::Job(job) if self.is_news(Kind::Job, &job.metadata.resource_version) => {
-                self.put_job(*job);
-            }
+            Change::Job(job) => self.answered_job(*job),
             Change::PodGroup(group) if self.is_news(Kind::PodGroup, &group.metadata.resource_version) => {
                 self.put_group(*group);
             }

@@ -373,3 +373,109 @@ fn the_end_of_a_pod_that_cannot_be_marked_any_more_says_nothing() {
     assert_eq!(annotations["volcano.sh/controller-out-of-sync"], "true");
     assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())]);
 }
+
+#[test]
+fn what_is_known_of_the_end_of_a_pod_stays_known() {
+    let mut store = store();
+    told(
+        &mut store,
+        vec![Change::Job(job(1)), Change::Pod(pod("p", "u", 10, "Running"))],
+    );
+    store.answered(Answer::PodGone {
+        namespace: "ns".to_owned(),
+        name: "p".to_owned(),
+        uid: "u".to_owned(),
+    });
+    told(&mut store, vec![Change::Pod(pod("p", "u", 11, "Failed"))]);
+    let known = |store: &Store| {
+        let pod = store.job("ns/j").unwrap().pods().next().unwrap().clone();
+        let marks = &pod.metadata.annotations;
+        (
+            pods(store).join(" "),
+            marks.contains_key("volcano.sh/controller-out-of-sync"),
+        )
+    };
+    assert_eq!(
+        known(&store),
+        ("-p Failed".to_owned(), true),
+        "the change is from before its end"
+    );
+    told(&mut store, vec![Change::Pod(pod("p", "u2", 20, "Pending"))]);
+    assert_eq!(
+        known(&store),
+        ("p Pending".to_owned(), false),
+        "another one of its name"
+    );
+}
+
+fn queue(name: &str, version: u64) -> Change {
+    let version = version.to_string();
+    Change::Queue(read(
+        json!({"metadata": {"name": name, "uid": name, "resourceVersion": version}}),
+    ))
+}
+
+#[test]
+fn a_job_is_looked_at_when_its_queue_comes() {
+    let mut store = store();
+    told(&mut store, vec![Change::Job(job(1)), queue("early", 2)]);
+    for kind in [Kind::Job, Kind::Pod] {
+        store.take(Feed::Listed(kind, None));
+    }
+    changed(&mut store);
+    told(&mut store, vec![queue("another", 3)]);
+    assert_eq!(changed(&mut store), [Key::Queue("another".to_owned())]);
+    told(&mut store, vec![queue("default", 4)]);
+    assert!(changed(&mut store).contains(&Key::Job("ns/j".to_owned())));
+    told(&mut store, vec![queue("default", 5)]);
+    assert_eq!(
+        changed(&mut store),
+        [Key::Queue("default".to_owned())],
+        "it was there"
+    );
+}
+
+#[test]
+fn who_begins_to_lead_looks_at_orders_for_queues_that_are_not_there() {
+    let mut store = store();
+    let target = json!({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "gone"});
+    let command = json!({"metadata": {"namespace": "ns", "name": "c", "resourceVersion": "4"},
+        "action": "OpenQueue", "target": target});
+    told(&mut store, vec![Change::Command(read(command)), queue("q", 5)]);
+    let all: Vec<_> = store.all().into_iter().collect();
+    assert_eq!(all, [Key::Queue("gone".to_owned()), Key::Queue("q".to_owned())]);
+}
+
+#[test]
+fn a_new_leader_waits_for_what_the_api_server_has() {
+    let mut store = store();
+    told(
+        &mut store,
+        vec![Change::Job(job(10)), Change::Pod(pod("p", "u", 11, "Running"))],
+    );
+    let read = |store: &mut Store, job, pods| {
+        let entry = store.job_mut("ns/j").unwrap();
+        entry.footing.read(volcano_reconcile::job::Reading { job, pods });
+    };
+    read(&mut store, 12, None);
+    assert!(store.is_behind("ns/j"));
+    told(&mut store, vec![Change::Job(job(12))]);
+    assert!(!store.is_behind("ns/j"));
+    read(&mut store, 12, Some(15));
+    assert!(store.is_behind("ns/j"));
+    told(
+        &mut store,
+        vec![Change::Pod(bare("other", "default-scheduler", "", 16))],
+    );
+    assert!(!store.is_behind("ns/j"), "the pod of version 15 came and went");
+    read(&mut store, 12, Some(20));
+    let listed = Listed {
+        names: Default::default(),
+        version: "30".to_owned(),
+    };
+    store.take(Feed::Listed(Kind::Pod, Some(listed)));
+    assert!(!store.is_behind("ns/j"), "a newer list lacks it");
+    read(&mut store, 99, None);
+    store.forget_memories();
+    assert!(!store.is_behind("ns/j"), "that was another term");
+}

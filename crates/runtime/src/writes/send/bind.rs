@@ -1,6 +1,6 @@
 //! Binds a pod to a node.
 
-use super::{Sender, json};
+use super::{Needed, Sender, json};
 use crate::client::CallError;
 use crate::writes::order::PodRef;
 use crate::writes::work::Answer;
@@ -61,7 +61,10 @@ impl Sender {
         match self.count("bind", answer) {
             Ok(()) => Answer::DONE,
             Err(conflict) if conflict.is_conflict() => self.look_at_pod(pod, node, &conflict).await,
-            Err(error) => error.into(),
+            Err(error) => {
+                self.tell_forbidden(Needed::Bind, &error);
+                error.into()
+            }
         }
     }
 

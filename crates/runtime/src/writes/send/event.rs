@@ -1,6 +1,6 @@
 //! Writes events.
 
-use super::{Sender, json};
+use super::{Needed, Sender, json};
 use crate::client::Patch;
 use crate::writes::events::EventWrite;
 use crate::writes::work::Answer;
@@ -82,6 +82,7 @@ impl Sender {
             // An earlier attempt got through.
             Err(error) if error.is_conflict() => Answer::DONE,
             Err(error) => {
+                self.tell_forbidden(Needed::Event, &error);
                 tracing::debug!(%namespace, name = %write.name, %error, "an event was not written");
                 error.into()
             }

@@ -2,7 +2,7 @@
 
 use super::change::{PODS_STATUS, Target};
 use super::status::{Condition, PodPatch};
-use super::{Sender, json};
+use super::{Needed, Sender, json};
 use crate::client::Patch;
 use crate::writes::order::PodRef;
 use crate::writes::queue::evicted_because_of;
@@ -66,7 +66,10 @@ impl Sender {
             Ok(_) => Answer::DONE,
             // Another pod of that name.
             Err(error) if error.is_conflict() => Answer::Gone,
-            Err(error) => error.into(),
+            Err(error) => {
+                self.tell_forbidden(Needed::Delete, &error);
+                error.into()
+            }
         }
     }
 }

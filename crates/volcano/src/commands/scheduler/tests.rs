@@ -46,7 +46,6 @@ fn defaults_are_those_of_volcano() {
     assert!(options.node_selector.is_empty());
     assert_eq!(options.features, Features::default());
     assert_eq!(options.feature_gates, FeatureGates::default());
-    assert_eq!(options.resource_sync_timeout, Duration::from_secs(60));
     assert_eq!(
         options.serve,
         serve::Settings {
@@ -90,6 +89,7 @@ fn the_command_line_of_the_chart_is_taken() {
         "--kube-api-burst=4000",
         "--schedule-period=500ms",
         "--node-worker-threads=20",
+        "--resource-sync-timeout=30s",
         "--percentage-nodes-to-find=30",
         "--plugins-dir=plugins",
         "--feature-gates=PriorityClass=false,KubeletTracing=true",
@@ -121,6 +121,8 @@ fn the_command_line_of_the_chart_is_taken() {
         [
             "--percentage-nodes-to-find",
             "--node-worker-threads",
+            "--resource-sync-timeout",
+            "--enable-pprof",
             "--plugins-dir",
             "--feature-gates"
         ]

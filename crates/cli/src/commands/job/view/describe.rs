@@ -286,4 +286,20 @@ status:
         let less = job(&parsed, Parts::without_conditions());
         assert!(!less.contains("Conditions"));
     }
+
+    #[test]
+    fn every_number_that_is_not_zero_has_its_line() {
+        let parsed: Job = serde_json::from_value(serde_json::json!({"status": {
+            "state": {"phase": "Restarting"}, "succeeded": 1, "pending": 2, "running": 3, "failed": 4, "terminating": 5,
+            "unknown": 6, "retryCount": 7, "minAvailable": 8, "version": 9}}))
+        .unwrap();
+        let text = job(&parsed, Parts::all());
+        let (_, status) = text.split_once("Status:\n").unwrap();
+        assert_eq!(
+            status,
+            "  Succeeded:    \t1\n  Pending:      \t2\n  Running:      \t3\n  Failed:       \t4\n  \
+             Terminating:  \t5\n  Unknown:      \t6\n  RetryCount:   \t7\n  Min Available:\t8\n  \
+             Version:      \t9\n  State:\n    Phase:\tRestarting\n"
+        );
+    }
 }

@@ -410,3 +410,107 @@ fn volumes_still_to_be_made_count_too() {
         ["node(s) exceed max volume count", ""]
     );
 }
+
+fn driver(m: &mut Model, tells: bool) {
+    add(
+        m,
+        json!({"kind": "CSIDriver", "metadata": {"name": "csi.example.com"}, "spec": {"storageCapacity": tells}}),
+    );
+}
+
+fn capacity(m: &mut Model, name: &str, patch: Value) {
+    let base = json!({"kind": "CSIStorageCapacity", "metadata": {"name": name, "namespace": "csi"},
+        "storageClassName": "made", "capacity": "10Gi", "nodeTopology": {"matchLabels": {"host": name}}});
+    add(m, merged(base, &patch));
+}
+
+#[test]
+fn a_volume_is_made_where_its_driver_has_free_storage() {
+    let cases = [
+        ("nothing is told of b", json!({}), ["", "b"]),
+        ("too little is free", json!({"capacity": "1Gi"}), ["a", "b"]),
+        ("just enough is free", json!({"capacity": "5Gi"}), ["", "b"]),
+        (
+            "no volume is as large",
+            json!({"maximumVolumeSize": "4Gi"}),
+            ["a", "b"],
+        ),
+        (
+            "the largest volume counts, not what is free",
+            json!({"capacity": "1Gi", "maximumVolumeSize": "5Gi"}),
+            ["", "b"],
+        ),
+        (
+            "it is not known how much is free",
+            json!({"capacity": null}),
+            ["a", "b"],
+        ),
+        (
+            "of another class",
+            json!({"storageClassName": "other"}),
+            ["a", "b"],
+        ),
+        ("no node reaches it", json!({"nodeTopology": null}), ["a", "b"]),
+        (
+            "every node reaches it",
+            json!({"nodeTopology": {"matchLabels": null}}),
+            ["", ""],
+        ),
+        (
+            "other nodes reach it",
+            json!({"nodeTopology": {"matchLabels": null, "matchExpressions": [
+                {"key": "host", "operator": "NotIn", "values": ["a"]}]}}),
+            ["a", ""],
+        ),
+    ];
+    for (name, patch, refused) in cases {
+        let mut m = zones();
+        class(&mut m, "made", json!({"provisioner": "csi.example.com"}));
+        driver(&mut m, true);
+        capacity(&mut m, "a", patch);
+        let patch =
+            json!({"spec": {"storageClassName": "made", "resources": {"requests": {"storage": "5Gi"}}}});
+        claim(&mut m, "data", patch);
+        let task = pod(&mut m, "p", None, uses(&["data"]));
+        let expected = refused.map(|node| match node {
+            "" => "",
+            _ => "node(s) did not have enough free storage",
+        });
+        assert_eq!(verdicts(&m, &predicates(&m), task), expected, "{name}");
+        let off = without(&m, "VolumeBinding");
+        assert_eq!(open_nodes(&m, &off, task), ["a", "b"], "{name}, switched off");
+    }
+}
+
+#[test]
+fn storage_counts_only_for_volumes_that_a_driver_makes_and_tells_of() {
+    let mut m = zones();
+    class(&mut m, "made", json!({"provisioner": "csi.example.com"}));
+    let sized = json!({"spec": {"storageClassName": "made", "resources": {"requests": {"storage": "5Gi"}}}});
+    claim(&mut m, "data", sized);
+    let task = pod(&mut m, "p", None, uses(&["data"]));
+    let open = |m: &Model| open_nodes(m, &predicates(m), task).len();
+    assert_eq!(
+        open(&m),
+        2,
+        "no driver is known: none is watched, or it is no CSI driver"
+    );
+    driver(&mut m, false);
+    assert_eq!(open(&m), 2, "the driver does not tell");
+    driver(&mut m, true);
+    assert_eq!(open(&m), 0, "it tells, and has nothing");
+    let selected = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "a"}},
+        "spec": {"storageClassName": "made", "resources": {"requests": {"storage": "5Gi"}}}});
+    claim(&mut m, "begun", selected);
+    let other = pod(&mut m, "q", None, uses(&["begun"]));
+    assert_eq!(
+        open_nodes(&m, &predicates(&m), other),
+        ["a"],
+        "it is being made there"
+    );
+    capacity(&mut m, "b", json!({}));
+    assert_eq!(open_nodes(&m, &predicates(&m), task), ["b"]);
+    let free = json!({"spec": {"storageClassName": "made", "capacity": {"storage": "5Gi"}}});
+    volume(&mut m, "there", merged(free, &on_host("a")));
+    assert_eq!(open(&m), 2, "a volume that is there needs no free storage");
+}

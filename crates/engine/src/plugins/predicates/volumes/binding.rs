@@ -3,6 +3,7 @@
 //! A placement decides which volume a waiting claim gets. Until the claim shows it, that decision is kept in
 //! `Plans`, so that no second claim gets the same volume and no second pod of the claim goes elsewhere.
 
+use super::capacity::Room;
 use super::{State, claims_of, class_name, reaches, state};
 use crate::explain::FitReason;
 use crate::ids::{NodeId, Sym, TaskId};
@@ -15,6 +16,7 @@ use volcano_api::quantity::Quantity;
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 const STORAGE: &str = "storage";
+const NOT_ENOUGH_STORAGE: &str = "node(s) did not have enough free storage";
 const MISSING_VOLUME: &str = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
 
 /// A claim by namespace and name.
@@ -94,7 +96,7 @@ impl Plans {
             return;
         }
         let Some(node) = m.task(task).node else { return };
-        let Some(served) = Binding::of(m, task, self).and_then(|binding| binding.serve(m, node)) else {
+        let Some(served) = Binding::of(m, task, self).and_then(|binding| binding.serve(m, node).ok()) else {
             return;
         };
         for (key, source) in served {
@@ -153,6 +155,8 @@ struct Waiting<'a> {
     plan: Option<&'a Plan>,
     // Volumes that could serve it from some node, smallest first; only the one that was set aside for it, if any.
     volumes: Vec<&'a PersistentVolume>,
+    // Where its driver has free storage for it; `None` when the driver does not tell.
+    room: Option<Room<'a>>,
 }
 
 /// The claims of one task.
@@ -204,6 +208,7 @@ impl<'a> Binding<'a> {
                         class,
                         plan,
                         volumes,
+                        room: Room::of(m, class, size(claim)),
                     });
                 }
                 State::Bound(_) | State::Immediate => {}
@@ -233,15 +238,14 @@ impl<'a> Binding<'a> {
                 Some(_) => {}
             }
         }
-        if self.waiting.is_empty() || self.serve(m, node).is_some() {
-            None
-        } else {
-            Some(FitReason::VolumeBind)
+        if self.waiting.is_empty() {
+            return None;
         }
+        self.serve(m, node).err()
     }
 
-    /// How the waiting claims are served on a node; `None` when one cannot be.
-    fn serve(&self, m: &'a Model, node: NodeId) -> Option<Vec<(ClaimKey, Source)>> {
+    /// How the waiting claims are served on a node, or why one cannot be.
+    fn serve(&self, m: &'a Model, node: NodeId) -> Result<Vec<(ClaimKey, Source)>, FitReason> {
         let mut taken = self.taken.clone();
         let mut served = Vec::new();
         for waiting in &self.waiting {
@@ -253,7 +257,7 @@ impl<'a> Binding<'a> {
             }
             served.push((waiting.key.clone(), source));
         }
-        Some(served)
+        Ok(served)
     }
 }
 
@@ -302,24 +306,34 @@ fn is_free(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> bool {
 }
 
 impl Waiting<'_> {
-    fn serve(&self, m: &Model, node: NodeId, taken: &BTreeSet<&str>) -> Option<Source> {
+    fn serve(&self, m: &Model, node: NodeId, taken: &BTreeSet<&str>) -> Result<Source, FitReason> {
         if let Some(plan) = self.plan {
             let fits = match &plan.source {
                 Source::Volume(name) => m.cluster.volumes.get(name).is_some_and(|v| reaches(m, v, node)),
                 Source::Made => plan.node == node,
             };
-            return fits.then(|| plan.source.clone());
+            return fits.then(|| plan.source.clone()).ok_or(FitReason::VolumeBind);
         }
         if let Some(selected) = self.claim.metadata.annotations.get(SELECTED_NODE) {
-            // A volume is being made already, and for that node.
-            return (selected == m.text(m.nodes[node].name) && self.can_be_made(m, node))
-                .then_some(Source::Made);
+            // A volume is being made already, and for that node: what is free there may lack it by now.
+            let is_there = selected == m.text(m.nodes[node].name) && self.can_be_made(m, node);
+            return is_there.then_some(Source::Made).ok_or(FitReason::VolumeBind);
         }
         let usable =
             |v: &&&PersistentVolume| !taken.contains(v.metadata.name.as_str()) && reaches(m, v, node);
         match self.volumes.iter().find(usable) {
-            Some(volume) => Some(Source::Volume(volume.metadata.name.as_str().into())),
-            None => self.can_be_made(m, node).then_some(Source::Made),
+            Some(volume) => Ok(Source::Volume(volume.metadata.name.as_str().into())),
+            None => self.make(m, node),
+        }
+    }
+
+    fn make(&self, m: &Model, node: NodeId) -> Result<Source, FitReason> {
+        if !self.can_be_made(m, node) {
+            return Err(FitReason::VolumeBind);
+        }
+        match &self.room {
+            Some(room) if !room.reaches(m, node) => Err(FitReason::Other(NOT_ENOUGH_STORAGE.into())),
+            _ => Ok(Source::Made),
         }
     }
 

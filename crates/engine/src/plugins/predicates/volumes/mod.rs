@@ -7,6 +7,7 @@
 //! ```
 
 pub mod binding;
+mod capacity;
 mod limits;
 mod zone;
 

@@ -1,0 +1,110 @@
+//! What becomes of what is under way when another term begins.
+
+use super::*;
+use crate::controllers::options::Options;
+use crate::controllers::selection::{DEFAULT, Selection};
+use crate::gates::FeatureGates;
+use crate::testing::{Say, Server};
+use crate::{client, logging, serve};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+fn options() -> Options {
+    Options {
+        client: client::Options::default(),
+        scheduler_names: vec!["volcano".to_owned()],
+        inherit_owner_annotations: true,
+        max_requeue_num: 15,
+        controllers: Selection::parse(DEFAULT.split(',')).unwrap(),
+        feature_gates: FeatureGates::default(),
+        serve: serve::Settings::default(),
+        leader_election: None,
+        logging: logging::Settings::default(),
+        unused: Vec::new(),
+        ignored: Vec::new(),
+    }
+}
+
+fn job(version: &str, status: &Value) -> Value {
+    json!({"metadata": {"namespace": "ns", "name": "j", "uid": "job", "resourceVersion": version},
+        "spec": {"queue": "q"}, "status": status})
+}
+
+/// A heart that has read a new Job, and who says whether it leads.
+struct Bench {
+    core: Core,
+    inputs: Inputs,
+    leads: watch::Sender<Leadership>,
+    _tasks: JoinSet<()>,
+}
+
+impl Bench {
+    async fn new(server: &Server) -> Self {
+        let mut tasks = JoinSet::new();
+        let shared = Shared::of(server.start().await, options(), &mut tasks);
+        let mut core = Core::new(Arc::new(shared));
+        let new = serde_json::from_value(job("5", &json!({}))).unwrap();
+        core.take_feed(Feed::Changes(vec![Change::Job(Box::new(new))]));
+        for kind in feeds::kinds(&options()) {
+            core.take_feed(Feed::Listed(kind, None));
+        }
+        let (leads, leadership) = watch::channel(Leadership::default());
+        let (messages_to, messages) = mpsc::unbounded_channel();
+        let inputs = Inputs {
+            feed: mpsc::channel(1).1,
+            messages,
+            messages_to,
+            leadership,
+            shutdown: watch::channel(false).1,
+        };
+        Bench {
+            core,
+            inputs,
+            leads,
+            _tasks: tasks,
+        }
+    }
+
+    /// The election says so.
+    fn is_said(&mut self, leadership: Leadership) {
+        self.leads.send_replace(leadership);
+        self.core.lead_or_follow(&mut self.inputs);
+    }
+
+    fn phase(&self) -> &str {
+        let job = self.core.store.job("ns/j").and_then(|entry| entry.job());
+        job.unwrap().status.state.phase.as_str()
+    }
+}
+
+fn term(term: u64) -> Leadership {
+    Leadership::Leading { transitions: 0, term }
+}
+
+#[tokio::test]
+async fn what_was_sent_in_one_term_is_known_before_the_next_one_begins() {
+    let pending = json!({"state": {"phase": "Pending"}});
+    let server = Server::default().says("PATCH", [Say::Status(200, job("6", &pending))]);
+    let mut bench = Bench::new(&server).await;
+    bench.is_said(term(1));
+    while bench.core.work_on() {}
+    server
+        .wait_for(
+            "PATCH /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs/j/status",
+            1,
+        )
+        .await;
+    bench.is_said(Leadership::default());
+    bench.is_said(term(2));
+    assert!(!bench.core.is_at_work(), "answers are still to come");
+    assert!(!bench.core.work_on());
+    while !bench.core.is_at_work() {
+        let message = tokio::time::timeout(Duration::from_secs(20), bench.inputs.messages.recv()).await;
+        bench
+            .core
+            .take_message(message.expect("a message in time").unwrap());
+        bench.core.take_over(&bench.inputs.messages_to);
+    }
+    assert_eq!(bench.phase(), "Pending", "the answer is known");
+    assert!(bench.core.work.waiting() > 0, "everything is looked at");
+}
