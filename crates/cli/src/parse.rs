@@ -144,11 +144,11 @@ fn problem(command: &Command, error: &clap::Error) -> String {
             None => unknown(&flag),
         },
         (ErrorKind::InvalidValue | ErrorKind::TooFewValues, Some(flag)) if value.is_empty() => {
-            let name = flag.split([' ', '=']).next().unwrap_or_default();
+            let name = flag_name(&flag);
             format!("flag needs an argument: {name}")
         }
         (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(flag)) => {
-            let name = flag.split([' ', '=']).next().unwrap_or_default();
+            let name = flag_name(&flag);
             let cause = std::error::Error::source(error).map(ToString::to_string);
             let cause = cause.or_else(|| valid_values(error)).unwrap_or_default();
             match name.starts_with('-') {
@@ -163,6 +163,12 @@ fn problem(command: &Command, error: &clap::Error) -> String {
             line.strip_prefix("error: ").unwrap_or(line).to_owned()
         }
     }
+}
+
+/// The name in what clap shows of a flag: `--queue <QUEUE>`, `--watch[=<BOOL>]`.
+fn flag_name(shown: &str) -> &str {
+    let name = shown.split([' ', '=']).next().unwrap_or_default();
+    name.trim_end_matches('[')
 }
 
 fn valid_values(error: &clap::Error) -> Option<String> {

@@ -211,8 +211,9 @@ async fn a_gang_waits_no_longer_than_its_limit() {
         (waited, pending)
     };
     let (waited, pending) = play(|_| ()).await;
+    // Its limit, and what runs then.
     assert!(
-        waited >= 5.0 && pending > 0,
+        waited <= 7.0 && pending > 0,
         "after {waited} s, {pending} pods wait"
     );
     let (waited, pending) = play(|job| job["metadata"]["annotations"] = json!({})).await;
