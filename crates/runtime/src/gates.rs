@@ -34,27 +34,17 @@ const VOLCANO: &[(&str, bool)] = &[
     (QUEUE_ADMISSION_GATES, false),
 ];
 
-/// Kubernetes' gates that scheduling looks at. Their defaults are those of the API server's version.
-pub const CONSULTED: &[&str] = &[
-    "DynamicResourceAllocation",
-    "DRADeviceTaintRules",
-    "DRADeviceTaints",
-    "DRAConsumableCapacity",
-    "DRAPartitionableDevices",
-    "DRAPrioritizedList",
-    "DRAAdminAccess",
-    "DRAExtendedResource",
-    "DRADeviceBindingConditions",
-    "DRASchedulerFilterTimeout",
-    "InPlacePodVerticalScaling",
-    "PodLevelResources",
-    "PodSchedulingReadiness",
-    "SidecarContainers",
-    "StorageCapacityScoring",
-    "VolumeAttributesClass",
-    "NodeInclusionPolicyInPodTopologySpread",
-    "MatchLabelKeysInPodTopologySpread",
+/// What the scheduler looks at.
+pub const OF_SCHEDULER: &[&str] = &[PRIORITY_CLASS, PDB_SUPPORT, QUEUE_ADMISSION_GATES];
+/// What the controllers look at.
+pub const OF_CONTROLLERS: &[&str] = &[
+    VOLCANO_JOB_SUPPORT,
+    QUEUE_COMMAND_SYNC,
+    PRIORITY_CLASS,
+    WORKLOAD_SUPPORT,
 ];
+/// What admission looks at.
+pub const OF_ADMISSION: &[&str] = &[QUEUE_ADMISSION_GATES];
 
 /// All of Kubernetes 1.36.
 const KUBERNETES: &str = "
@@ -216,14 +206,10 @@ impl FeatureGates {
         self.given.get(name).copied()
     }
 
-    /// Gates that were set although nothing here looks at them.
-    pub fn without_effect(&self) -> impl Iterator<Item = &str> {
-        let looked_at = |name: &&str| {
-            let generic = [ALL_ALPHA, ALL_BETA];
-            VOLCANO.iter().any(|(gate, _)| gate == name) || CONSULTED.contains(name) || generic.contains(name)
-        };
+    /// Gates that were set although a program looks only at others.
+    pub fn without_effect(&self, looked_at: &[&str]) -> impl Iterator<Item = &str> {
         let given = self.given.keys().map(String::as_str);
-        given.filter(move |name| !looked_at(name))
+        given.filter(move |name| !looked_at.contains(name) && ![ALL_ALPHA, ALL_BETA].contains(name))
     }
 }
 
@@ -319,9 +305,14 @@ mod tests {
     #[test]
     fn gates_that_mean_nothing_here_are_known_and_told() {
         let gates = parse("PriorityClass=true,DRAAdminAccess=true,KubeletTracing=true,AllBeta=true");
-        assert_eq!(gates.without_effect().collect::<Vec<_>>(), ["KubeletTracing"]);
-        for name in CONSULTED {
-            assert!(known().any(|gate| gate == *name), "{name}");
+        let idle = |looked_at| gates.without_effect(looked_at).collect::<Vec<_>>();
+        assert_eq!(idle(OF_SCHEDULER), ["DRAAdminAccess", "KubeletTracing"]);
+        assert_eq!(
+            idle(OF_ADMISSION),
+            ["DRAAdminAccess", "KubeletTracing", "PriorityClass"]
+        );
+        for name in [OF_SCHEDULER, OF_CONTROLLERS, OF_ADMISSION].concat() {
+            assert!(VOLCANO.iter().any(|(gate, _)| *gate == name), "{name}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct Shared {
 impl Shared {
     /// Carries out plans, as long as the lease is held.
     pub fn executor(&self, to: mpsc::UnboundedSender<Message>) -> Executor {
-        let client = self.client.behind(self.fence.clone());
+        let client = self.client.behind(self.fence.in_this_epoch());
         let metrics = self.metrics.process().clone();
         Executor::new(client, metrics, self.recorder.clone(), to)
     }
@@ -88,10 +88,10 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     if let Some(election) = &options.leader_election {
         election.validate().map_err(RunError::Election)?;
     }
-    let client = Client::connect(&options.client).await?;
-    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
-    let election_client = Client::connect(&options.client).await?;
     let (metrics, health) = (Metrics::default(), Arc::<Health>::default());
+    let client = Client::connect(&options.client).await?.counted(metrics.process());
+    // Renewals have a connection of their own: they must not wait behind writes at the rate limit.
+    let election_client = Client::connect(&options.client).await?.counted(metrics.process());
     let fence = match options.leader_election {
         Some(_) => Fence::closed(),
         None => Fence::open(),

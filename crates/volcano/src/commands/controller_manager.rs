@@ -14,6 +14,7 @@ use volcano_cli::go_flags::{BOOL, boolean, duration};
 use volcano_runtime::controllers;
 use volcano_runtime::controllers::options::Options;
 use volcano_runtime::controllers::selection::{DEFAULT, Selection};
+use volcano_runtime::gates::OF_CONTROLLERS;
 use volcano_runtime::logging::Unused;
 use volcano_runtime::serve::Settings;
 
@@ -155,7 +156,7 @@ fn options(args: &ControllerManagerArgs) -> Result<Options, Failure> {
     let controlling = &args.controlling;
     let controllers = Selection::parse(controlling.controllers.iter().map(String::as_str))
         .map_err(|error| Failure::new(error.to_string()))?;
-    let (feature_gates, unused_gates) = controlling.gates.gates()?;
+    let (feature_gates, unused_gates) = controlling.gates.gates(OF_CONTROLLERS)?;
     let (tls, partial_tls) = args.tls.files();
     let mut unused = args.without_effect.unused();
     unused.extend(partial_tls);

@@ -192,14 +192,14 @@ pub struct GateArgs {
 }
 
 impl GateArgs {
-    /// The gates, and what is to be said of those that nothing looks at.
+    /// The gates, and what is to be said of those that the program does not look at.
     ///
     /// # Errors
     /// For a gate that does not exist, and for a value that is no truth value.
-    pub fn gates(&self) -> Result<(FeatureGates, Option<Unused>), Failure> {
+    pub fn gates(&self, looked_at: &[&str]) -> Result<(FeatureGates, Option<Unused>), Failure> {
         let gates = FeatureGates::parse(self.feature_gates.iter().map(String::as_str))
             .map_err(|error| Failure::new(format!("--feature-gates: {error}")))?;
-        let names: Vec<_> = gates.without_effect().collect();
+        let names: Vec<_> = gates.without_effect(looked_at).collect();
         let reason = format!("nothing here depends on {}", names.join(", "));
         let unused = (!names.is_empty()).then(|| Unused::new("--feature-gates", reason));
         Ok((gates, unused))

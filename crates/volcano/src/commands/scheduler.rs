@@ -247,7 +247,7 @@ pub fn run(args: &SchedulerArgs) -> Result<ExitCode, Failure> {
 
 /// The flags, checked and typed.
 fn options(args: &SchedulerArgs) -> Result<Options, Failure> {
-    let (feature_gates, idle_gates) = args.scheduling.gates.gates()?;
+    let (feature_gates, idle_gates) = args.scheduling.gates.gates(gates::OF_SCHEDULER)?;
     rate("--event-qps", args.cluster.event_qps, 0.0)?;
     let (sharding, unknown_mode) = sharding(&args.scheduling);
     let (serve, partial_tls) = endpoints(args);

@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use volcano_admission::webhooks::{self, DEFAULT_ENABLED};
 use volcano_api::names::SCHEDULER;
 use volcano_cli::go_flags::{BOOL, boolean, duration};
-use volcano_runtime::gates::QUEUE_ADMISSION_GATES;
+use volcano_runtime::gates::{OF_ADMISSION, QUEUE_ADMISSION_GATES};
 use volcano_runtime::logging::Unused;
 use volcano_runtime::serve::TlsFiles;
 use volcano_runtime::webhooks::{Options, SecretName, run as run_manager};
@@ -135,7 +135,7 @@ pub fn run(args: &WebhookManagerArgs) -> Result<ExitCode, Failure> {
 /// The flags, checked and typed.
 fn options(args: &WebhookManagerArgs) -> Result<Options, Failure> {
     let (cluster, rules, endpoints) = (&args.cluster, &args.rules, &args.endpoints);
-    let (gates, unused_gates) = rules.gates.gates()?;
+    let (gates, unused_gates) = rules.gates.gates(OF_ADMISSION)?;
     let port = u16::try_from(endpoints.port).ok().filter(|port| *port > 0);
     let port = port.ok_or_else(|| Failure::new("the port should be in the range of 1 and 65535"))?;
     let own = [
