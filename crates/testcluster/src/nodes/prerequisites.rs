@@ -136,7 +136,9 @@ fn missing_of(listing: &str) -> Vec<&'static str> {
         .collect()
 }
 
+/// Installs packages, one caller at a time: apt-get gives up when another one is at work, which tests beside each other are.
 fn install(packages: &[&str]) -> anyhow::Result<()> {
+    let _held = binaries::lock(&binaries::cache_directory()?.join("packages"))?;
     binaries::say(&format!("installing {} ...\n", packages.join(", ")));
     apt_get(&["update"])?;
     apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
@@ -144,7 +146,7 @@ fn install(packages: &[&str]) -> anyhow::Result<()> {
 
 fn apt_get(arguments: &[&str]) -> anyhow::Result<()> {
     let output = Command::new("apt-get")
-        .arg("-qq")
+        .args(["-qq", "-o", "DPkg::Lock::Timeout=300"])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .output()
