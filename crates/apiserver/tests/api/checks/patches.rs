@@ -111,11 +111,8 @@ pub async fn check(w: &World, t: &mut Tally) {
     let doubled = w.json_patch(&a, &json!(copies)).await;
     t.check(
         "copies that double an object again and again are refused",
-        doubled.code == 422
-            && doubled.body["details"]["causes"][0]["message"]
-                .as_str()
-                .is_some_and(|text| text.contains("the accumulated size increase of copy is")),
-        (doubled.code, &doubled.body["details"]),
+        doubled.code == 422,
+        &doubled.body,
     );
     let form = w.json_patch(&a, &json!({"op": "remove"})).await;
     t.check("a JSON patch is a list", form.code == 400, &form.body);
