@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 /// Events that are sent at once, at most.
 const BATCH: usize = 512;
-/// Bytes of one piece of an answer, roughly.
-const PIECE: usize = 256 << 10;
+/// Bytes of one piece of an answer, roughly. Allocators give out larger ones page by page.
+const PIECE: usize = 64 << 10;
 /// A quiet watch gets a bookmark this often.
 const BOOKMARK: Duration = Duration::from_secs(60);
 /// A watch that says nothing of it is open at least this long.
@@ -113,16 +113,12 @@ impl Watcher {
         let mut piece = BytesMut::new();
         for object in &page.items {
             self.line(&mut piece, "ADDED", object);
-            if piece.len() > PIECE {
-                self.pieces.push_back(std::mem::take(&mut piece).freeze());
-            }
+            self.cut(&mut piece, PIECE);
         }
         if self.options.initial_events == Some(true) && self.options.bookmarks {
             self.bookmark_line(&mut piece, page.revision, true);
         }
-        if !piece.is_empty() {
-            self.pieces.push_back(piece.freeze());
-        }
+        self.cut(&mut piece, 0);
         Ok(())
     }
 
@@ -136,9 +132,9 @@ impl Watcher {
             }
             self.waker.borrow_and_update();
             let seen = self.server.visible();
-            let (piece, is_all) = self.gather(seen);
-            if !piece.is_empty() {
-                return Some(piece);
+            let is_all = self.gather(seen);
+            if !self.pieces.is_empty() {
+                continue;
             }
             if !is_all {
                 // Nothing of a whole batch was wanted; nobody wakes us for what comes after it.
@@ -162,8 +158,8 @@ impl Watcher {
         }
     }
 
-    /// The events that are new, as lines; and whether these were all.
-    fn gather(&mut self, seen: u64) -> (Bytes, bool) {
+    /// Makes the events that are new into pieces; whether these were all.
+    fn gather(&mut self, seen: u64) -> bool {
         let mut piece = BytesMut::new();
         let events = match self.server.since(self.resource.table, self.position, BATCH) {
             Ok(events) => events,
@@ -172,20 +168,30 @@ impl Watcher {
                 let line = json!({"type": "ERROR", "object": fault.status()});
                 piece.put_slice(line.to_string().as_bytes());
                 piece.put_u8(b'\n');
+                self.pieces.push_back(piece.freeze());
                 self.ended = true;
-                return (piece.freeze(), true);
+                return true;
             }
         };
         let is_all = events.len() < BATCH;
         for event in events {
             self.event(&mut piece, &event);
             self.position = event.revision();
+            self.cut(&mut piece, PIECE);
         }
-        if is_all && piece.is_empty() {
+        self.cut(&mut piece, 0);
+        if is_all && self.pieces.is_empty() {
             // Nothing of it was wanted; a bookmark may say how far it went.
             self.position = self.position.max(seen);
         }
-        (piece.freeze(), is_all)
+        is_all
+    }
+
+    /// Lays aside a piece that is longer than this.
+    fn cut(&mut self, piece: &mut BytesMut, longest: usize) {
+        if piece.len() > longest {
+            self.pieces.push_back(std::mem::take(piece).freeze());
+        }
     }
 
     fn event(&mut self, piece: &mut BytesMut, event: &Event) {

@@ -297,7 +297,6 @@ fn scheduler_options() -> scheduler::options::Options {
         node_selector: Vec::new(),
         features: Features::default(),
         feature_gates: FeatureGates::default(),
-        resource_sync_timeout: Duration::ZERO,
         serve: Default::default(),
         cache_dumper: false,
         cache_dump_dir: PathBuf::new(),

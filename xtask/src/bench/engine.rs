@@ -230,16 +230,17 @@ pub fn millis_since(began: Instant) -> f64 {
 /// # Errors
 /// When the system does not tell.
 pub fn peak_mib() -> anyhow::Result<f64> {
-    let status = fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .context("no VmHWM in it")?;
-    let kib: f64 = line
-        .trim()
-        .trim_end_matches("kB")
-        .trim()
-        .parse()
-        .context("reading VmHWM")?;
-    Ok(kib / 1024.0)
+    kib_of("/proc/self/status", "VmHWM:").map(|kib| kib / 1024.0)
+}
+
+/// A size that the system tells.
+///
+/// # Errors
+/// When it does not.
+pub fn kib_of(file: &str, name: &str) -> anyhow::Result<f64> {
+    let text = fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
+    let size = text.lines().find_map(|line| line.strip_prefix(name));
+    let size = size.with_context(|| format!("no {name} in {file}"))?;
+    let kib = size.trim().trim_end_matches("kB").trim();
+    kib.parse().with_context(|| format!("reading {name} of {file}"))
 }

@@ -29,6 +29,9 @@ use table::Table;
 
 /// The growth of time that doubling nodes and pods may cause.
 const MAX_GROWTH: f64 = 2.3;
+/// What a Go program may take, at least and at most: 10,000 pods cost the API server about 4 GiB.
+const LEAST_HEAP_MIB: f64 = 2048.0;
+const MOST_HEAP_MIB: f64 = 8192.0;
 
 /// What can be measured.
 #[derive(Subcommand)]
@@ -137,13 +140,15 @@ async fn rest(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Settings of the Go programs that are measured against: no garbage is collected below 4 GiB. A collection takes most of a
-/// second of both processors, about as often as there is a measurement: by chance it falls into what is measured or into its
-/// limit.
+/// Settings of the Go programs that are measured against: no garbage is collected below a limit that what is measured does
+/// not reach, where the machine has that much. A collection takes most of a second of both processors, about as often as
+/// there is a measurement: by chance it falls into what is measured or into its limit.
 fn without_collector(cargo: Cargo) -> Cargo {
+    let memory = engine::kib_of("/proc/meminfo", "MemTotal:").unwrap_or_default();
+    let limit = (memory / 1024.0 / 3.0).clamp(LEAST_HEAP_MIB, MOST_HEAP_MIB);
     cargo
         .default_variable("GOGC", "off")
-        .default_variable("GOMEMLIMIT", "4GiB")
+        .default_variable("GOMEMLIMIT", &format!("{limit:.0}MiB"))
 }
 
 /// The one in the middle: what else happens on the machine makes some rounds slower, and a lucky one faster.

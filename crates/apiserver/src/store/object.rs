@@ -46,19 +46,19 @@ impl Draft {
         Draft { object, bytes, place }
     }
 
-    /// The object at its revision, which is written into the metadata.
+    /// The object at its revision, which is written into the metadata. What is kept has no room to spare.
     pub fn at(mut self, revision: u64) -> Object {
         let text = revision.to_string();
-        self.bytes.splice(self.place..self.place, text.bytes());
+        let (before, after) = self.bytes.split_at(self.place);
         self.object.revision = revision;
-        self.object.bytes = self.bytes.into();
+        self.object.bytes = [before, text.as_bytes(), after].concat().into();
         self.object
     }
 }
 
 /// JSON, and the place in it where the text of `metadata.resourceVersion` begins.
 fn written(value: &Value) -> (Vec<u8>, usize) {
-    let (mut bytes, mut place) = (Vec::with_capacity(1024), 0);
+    let (mut bytes, mut place) = (Vec::with_capacity(4096), 0);
     let put = |bytes: &mut Vec<u8>, value: &Value| {
         serde_json::to_writer(bytes, value).expect("JSON is written to memory");
     };
@@ -125,7 +125,9 @@ impl Object {
 
     /// Reads it. What is stored was written by us and is not too deep; should it be unreadable nevertheless, it is nothing.
     pub fn value(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap_or_else(|error| {
+        // Checking all of the text at once is faster than piece by piece.
+        let text = str::from_utf8(&self.bytes).unwrap_or_default();
+        serde_json::from_str(text).unwrap_or_else(|error| {
             error!(key = &*self.key, %error, "a stored object cannot be read");
             Value::Null
         })
@@ -147,30 +149,28 @@ impl Object {
 pub struct Selectable {
     /// As clients write it: `spec.nodeName`.
     pub name: Box<str>,
-    /// Where it is: `/spec/nodeName`.
-    pub pointer: Box<str>,
+    /// What it is without being set: a flag is false to those who select by it.
+    unset: &'static str,
 }
 
 impl Selectable {
     /// By its name, with dots between its parts.
     pub fn new(name: &str) -> Selectable {
-        let pointer = format!("/{}", name.replace('.', "/"));
+        let is_flag = matches!(name, "spec.unschedulable" | "spec.hostNetwork");
         Selectable {
             name: name.into(),
-            pointer: pointer.into(),
+            unset: if is_flag { "false" } else { "" },
         }
     }
 
     fn of(&self, object: &Value) -> Box<str> {
-        match object.pointer(&self.pointer) {
+        let mut parts = self.name.split('.');
+        match parts.try_fold(object, |value, part| value.get(part)) {
             Some(Value::String(text)) => text.as_str().into(),
             Some(Value::Bool(flag)) => flag.to_string().into(),
             Some(Value::Number(number)) => number.to_string().into(),
-            // A flag that is not set is false to those who select by it.
-            None if &*self.name == "spec.unschedulable" || &*self.name == "spec.hostNetwork" => {
-                "false".into()
-            }
-            _ => "".into(),
+            Some(_) => "".into(),
+            None => self.unset.into(),
         }
     }
 }

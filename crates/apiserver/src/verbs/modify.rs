@@ -168,7 +168,14 @@ impl Server {
                     "the patch makes something that is not an object",
                 ));
             }
+            // Most changes are of statuses; a specification that stays was read when it came. Not so that of a custom
+            // resource, whose schema may have changed since.
+            let spec = new.get_mut("spec").filter(|spec| old.get("spec") == Some(spec));
+            let spec = spec.filter(|_| !call.resource.is_custom).map(Value::take);
             self.decode(call, &mut new)?;
+            if let Some(spec) = spec {
+                new["spec"] = spec;
+            }
             Ok(new)
         };
         self.modify(call, decoded).await
@@ -328,25 +335,27 @@ impl Server {
         let Some(fields) = new.as_object_mut() else { return };
         match call.subresource {
             "status" => {
-                let metadata = fields.get("metadata").cloned();
-                let status = fields.remove("status");
-                let mut kept = old.as_object().cloned().unwrap_or_default();
-                kept.remove("status");
-                kept.extend(status.map(|status| ("status".to_owned(), status)));
+                let Some(before) = old.as_object() else { return };
+                fields.retain(|name, _| name == "status" || before.contains_key(name));
                 // Labels and finalizers of custom resources are not written this way; annotations of nodes and pods are.
-                if !resource.is_custom
-                    && let Some(metadata) = metadata
-                {
-                    kept.insert("metadata".to_owned(), metadata);
-                } else if let (Some(kept), Some(sent)) = (kept.get_mut("metadata"), &metadata) {
-                    kept["managedFields"] = sent["managedFields"].clone();
-                    if kept["managedFields"].is_null()
-                        && let Some(kept) = kept.as_object_mut()
-                    {
-                        kept.remove("managedFields");
+                let managed = match fields.get_mut("metadata") {
+                    Some(sent) if resource.is_custom => sent["managedFields"].take(),
+                    _ => Value::Null,
+                };
+                for (name, value) in before {
+                    let is_sent = name == "metadata" && !resource.is_custom;
+                    if name != "status" && !is_sent && fields.get(name) != Some(value) {
+                        fields.insert(name.clone(), value.clone());
                     }
                 }
-                *fields = kept;
+                if resource.is_custom
+                    && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut)
+                {
+                    metadata.remove("managedFields");
+                    if !managed.is_null() {
+                        metadata.insert("managedFields".to_owned(), managed);
+                    }
+                }
             }
             _ if resource.status && call.subresource.is_empty() => {
                 match old.get("status") {

@@ -11,7 +11,6 @@ use super::life::Life;
 use super::pod::{Pod, RestartPolicy};
 use super::status::{Subject, images};
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::Ipv4Addr;
@@ -36,12 +35,21 @@ pub type Key = (String, String);
 /// Something to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    /// A change of the status of a pod.
-    Status(Key, Value),
+    /// A change of the status of a pod, in JSON.
+    Status(Key, Vec<u8>),
     /// The end of a pod that was deleted: its UID.
     Remove(Key, String),
     /// Something is wrong with a pod: its UID and what.
     Warning(Key, String, String),
+}
+
+impl Write {
+    /// The pod that it is about.
+    pub fn key(&self) -> &Key {
+        match self {
+            Write::Status(key, _) | Write::Remove(key, _) | Write::Warning(key, ..) => key,
+        }
+    }
 }
 
 /// What a pod is doing.
@@ -85,6 +93,9 @@ pub struct Kubelet {
     later: VecDeque<(Instant, Write)>,
     last_address: u32,
     out: VecDeque<Write>,
+    /// Pods of which a write is in `out`, under way or to be tried again, and what is to be written of them after it: the
+    /// writes of a pod must not overtake each other.
+    behind: FxHashMap<Key, VecDeque<Write>>,
 }
 
 impl Kubelet {
@@ -98,6 +109,7 @@ impl Kubelet {
             later: VecDeque::new(),
             last_address: 0,
             out: VecDeque::new(),
+            behind: FxHashMap::default(),
         }
     }
 
@@ -129,14 +141,32 @@ impl Kubelet {
         self.pods.retain(|key, _| there.contains(key));
     }
 
-    /// What is to be written next.
+    /// What is to be written next. Whoever takes it says how it went: [`Kubelet::written`] or [`Kubelet::failed`].
     pub fn next(&mut self) -> Option<Write> {
         self.out.pop_front()
+    }
+
+    /// A write of a pod is done, for better or worse.
+    pub fn written(&mut self, key: &Key) {
+        match self.behind.get_mut(key).and_then(VecDeque::pop_front) {
+            Some(next) => self.out.push_back(next),
+            None => drop(self.behind.remove(key)),
+        }
     }
 
     /// A write failed in a way that may pass.
     pub fn failed(&mut self, write: Write, now: Instant) {
         self.later.push_back((now + AGAIN, write));
+    }
+
+    fn write(&mut self, write: Write) {
+        match self.behind.get_mut(write.key()) {
+            Some(behind) => behind.push_back(write),
+            None => {
+                self.behind.insert(write.key().clone(), VecDeque::new());
+                self.out.push_back(write);
+            }
+        }
     }
 
     /// When something happens by itself.
@@ -166,9 +196,9 @@ impl Kubelet {
     fn take_up(&mut self, key: &Key, pod: &Pod, host: Ipv4Addr, now: Instant, wall: Time) {
         let (life, wrong) = Life::of(pod);
         let uid = &pod.metadata.uid;
-        let warnings = wrong.into_iter();
-        self.out
-            .extend(warnings.map(|what| Write::Warning(key.clone(), uid.clone(), what)));
+        for what in wrong {
+            self.write(Write::Warning(key.clone(), uid.clone(), what));
+        }
         let status = &pod.status;
         let known_address = status.pod_ip.parse::<Ipv4Addr>().ok();
         let first = status.container_statuses.first();
@@ -200,7 +230,7 @@ impl Kubelet {
         if !ended {
             if !runs && pod.metadata.deletion_timestamp.is_none() {
                 let status = known.subject.running();
-                self.out.push_back(Write::Status(key.clone(), status));
+                self.write(Write::Status(key.clone(), status));
             }
             // One that ran before a restart of ours has some of its time behind it.
             let passed = wall.micros_since(known.subject.started);
@@ -231,8 +261,7 @@ impl Kubelet {
             return self.plan(leaves, key, &pod.metadata.uid);
         }
         known.doing = Doing::Removed;
-        self.out
-            .push_back(Write::Remove(key.clone(), pod.metadata.uid.clone()));
+        self.write(Write::Remove(key.clone(), pod.metadata.uid.clone()));
     }
 
     /// Something that was planned for a pod is due.
@@ -243,7 +272,7 @@ impl Kubelet {
         if let Some(leaves) = known.leaves {
             if leaves <= now && known.doing != Doing::Removed {
                 known.doing = Doing::Removed;
-                self.out.push_back(Write::Remove(key, uid.to_owned()));
+                self.write(Write::Remove(key, uid.to_owned()));
             }
             return;
         }
@@ -271,7 +300,7 @@ impl Kubelet {
         if let Some(next) = next {
             self.plan(next, &key, uid);
         }
-        self.out.push_back(Write::Status(key, status));
+        self.write(Write::Status(key, status));
     }
 
     fn plan(&mut self, at: Instant, key: &Key, uid: &str) {

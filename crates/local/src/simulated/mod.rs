@@ -101,7 +101,7 @@ pub async fn run(client: Client, metrics: Process, nodes: Addresses) {
     let mut watching = JoinSet::new();
     watching.spawn(watch::<Simulating, Pod>(client.clone(), metrics, to));
     let mut kubelet = Kubelet::new(nodes);
-    let mut running: JoinSet<Option<Write>> = JoinSet::new();
+    let mut running: JoinSet<Result<Key, Write>> = JoinSet::new();
     loop {
         while running.len() < LANES
             && let Some(write) = kubelet.next()
@@ -114,10 +114,10 @@ pub async fn run(client: Client, metrics: Process, nodes: Addresses) {
                 Some(fed) => take(&mut kubelet, fed, &client),
                 None => return,
             },
-            Some(ended) = running.join_next() => {
-                let failed = ended.ok().flatten();
-                failed.into_iter().for_each(|write| kubelet.failed(write, Instant::now()));
-            }
+            Some(Ok(ended)) = running.join_next() => match ended {
+                Ok(key) => kubelet.written(&key),
+                Err(write) => kubelet.failed(write, Instant::now()),
+            },
             () = tokio::time::sleep_until(wakes) => {}
         }
         kubelet.tick(Instant::now(), client.clock().now());
@@ -141,12 +141,12 @@ fn take(kubelet: &mut Kubelet, fed: Feed<Simulating>, client: &Client) {
     }
 }
 
-/// Writes once. What is to be tried again.
-async fn carry_out(client: Client, write: Write) -> Option<Write> {
+/// Writes once. The pod whose turn is over, or what is to be tried again.
+async fn carry_out(client: Client, write: Write) -> Result<Key, Write> {
     let answer = match &write {
         Write::Status((namespace, name), patch) => {
             let path = format!("{}/status", PODS.object(namespace, name));
-            client.patch(&path, Patch::Strategic, bytes(patch)).await
+            client.patch(&path, Patch::Strategic, patch.clone()).await
         }
         Write::Remove((namespace, name), uid) => {
             let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}});
@@ -157,14 +157,12 @@ async fn carry_out(client: Client, write: Write) -> Option<Write> {
         Write::Warning(key, uid, what) => warn_about(&client, key, uid, what).await,
     };
     match answer {
-        Err(error) if error.is_transient() => Some(write),
-        Err(error) => {
-            // The pod is gone, or another one has its name.
-            debug!(%error, ?write, "a write of a simulated node was refused");
-            None
-        }
-        Ok(_) => None,
+        Err(error) if error.is_transient() => return Err(write),
+        // The pod is gone, or another one has its name.
+        Err(error) => debug!(%error, ?write, "a write of a simulated node was refused"),
+        Ok(_) => {}
     }
+    Ok(write.key().clone())
 }
 
 async fn warn_about(

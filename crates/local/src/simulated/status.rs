@@ -2,7 +2,7 @@
 
 use super::life::Life;
 use super::pod::Container;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::net::Ipv4Addr;
 use volcano_api::time::Time;
 
@@ -33,112 +33,195 @@ pub fn images(containers: &[Container]) -> Vec<(String, String)> {
     named.map(|one| (one.name.clone(), one.image.clone())).collect()
 }
 
+/// A change of a status, as it is sent: it is written many thousand times, so it is written at once.
+#[derive(Serialize)]
+struct Patch<'a> {
+    metadata: Uid<'a>,
+    status: Status<'a>,
+}
+
+#[derive(Serialize)]
+struct Uid<'a> {
+    uid: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    phase: &'a str,
+    start_time: Time,
+    #[serde(rename = "hostIP")]
+    host_ip: Ipv4Addr,
+    #[serde(rename = "hostIPs")]
+    host_ips: [Address; 1],
+    #[serde(rename = "podIP")]
+    pod_ip: Ipv4Addr,
+    #[serde(rename = "podIPs")]
+    pod_ips: [Address; 1],
+    conditions: Vec<Condition<'a>>,
+    container_statuses: Vec<ContainerStatus<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    init_container_statuses: Vec<ContainerStatus<'a>>,
+}
+
+#[derive(Serialize)]
+struct Address {
+    ip: Ipv4Addr,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Condition<'a> {
+    r#type: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    last_transition_time: Time,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ContainerStatus<'a> {
+    name: &'a str,
+    image: &'a str,
+    #[serde(rename = "imageID")]
+    image_id: &'a str,
+    ready: bool,
+    started: bool,
+    restart_count: u32,
+    state: State,
+    last_state: State,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum State {
+    #[serde(rename_all = "camelCase")]
+    Running { started_at: Time },
+    Waiting {
+        reason: &'static str,
+        message: &'static str,
+    },
+    #[serde(rename_all = "camelCase")]
+    Terminated {
+        exit_code: i32,
+        reason: &'static str,
+        started_at: Time,
+        finished_at: Time,
+    },
+    #[serde(untagged)]
+    Unknown {},
+}
+
+const BACKING_OFF: State = State::Waiting {
+    reason: "CrashLoopBackOff",
+    message: "back-off restarting failed container",
+};
+
 impl Subject {
     /// Its containers run.
-    pub fn running(&self) -> Value {
+    pub fn running(&self) -> Vec<u8> {
+        let state = State::Running {
+            started_at: seconds(self.started),
+        };
         let conditions = conditions(self.started, None);
-        let state = |_| json!({"running": {"startedAt": seconds(self.started)}});
-        self.patch("Running", conditions, self.statuses(true, &state, None))
+        self.patch("Running", conditions, true, |_| (state, State::Unknown {}))
     }
 
     /// Its containers ended, and are started again some time.
-    pub fn backing_off(&self, life: &Life, now: Time) -> Value {
+    pub fn backing_off(&self, life: &Life, now: Time) -> Vec<u8> {
         let conditions = conditions(now, Some("ContainersNotReady"));
-        let waiting = json!({"waiting": {
-            "reason": "CrashLoopBackOff",
-            "message": "back-off restarting failed container",
-        }});
-        let last = |at: usize| self.terminated(life.exit_codes.get(at).copied().unwrap_or_default(), now);
-        let statuses = self.statuses(false, &|_| waiting.clone(), Some(&last));
-        self.patch("Running", conditions, statuses)
+        self.patch("Running", conditions, false, |at| {
+            (BACKING_OFF, self.terminated(exit_code(life, at), now))
+        })
     }
 
     /// Its containers ended for good.
-    pub fn ended(&self, life: &Life, now: Time) -> Value {
+    pub fn ended(&self, life: &Life, now: Time) -> Vec<u8> {
         let (phase, reason) = match life.fails() {
             true => ("Failed", "PodFailed"),
             false => ("Succeeded", "PodCompleted"),
         };
-        let state = |at: usize| self.terminated(life.exit_codes.get(at).copied().unwrap_or_default(), now);
-        let statuses = self.statuses(false, &state, None);
-        self.patch(phase, conditions(now, Some(reason)), statuses)
+        self.patch(phase, conditions(now, Some(reason)), false, |at| {
+            (self.terminated(exit_code(life, at), now), State::Unknown {})
+        })
     }
 
-    fn patch(&self, phase: &str, conditions: Value, container_statuses: Vec<Value>) -> Value {
-        let mut status = json!({
-            "phase": phase,
-            "startTime": seconds(self.taken_up),
-            "hostIP": self.host,
-            "hostIPs": [{"ip": self.host}],
-            "podIP": self.address,
-            "podIPs": [{"ip": self.address}],
-            "conditions": conditions,
-            "containerStatuses": container_statuses,
-        });
-        if !self.init_containers.is_empty() {
-            let done = self.init_containers.iter().map(|(name, image)| {
-                let state = self.terminated(0, self.taken_up);
-                container(name, image, true, false, 0, state)
-            });
-            status["initContainerStatuses"] = done.collect();
-        }
-        json!({"metadata": {"uid": self.uid}, "status": status})
-    }
-
-    fn statuses(
+    /// The change; `states` are the state of a container and that before it.
+    fn patch(
         &self,
+        phase: &str,
+        conditions: Vec<Condition<'_>>,
         ready: bool,
-        state: &dyn Fn(usize) -> Value,
-        last: Option<&dyn Fn(usize) -> Value>,
-    ) -> Vec<Value> {
-        let one = |(at, (name, image)): (usize, &(String, String))| {
-            let mut status = container(name, image, ready, ready, self.restarts, state(at));
-            if let Some(last) = last {
-                status["lastState"] = last(at);
-            }
-            status
+        states: impl Fn(usize) -> (State, State),
+    ) -> Vec<u8> {
+        let containers = self.containers.iter().enumerate();
+        let init = self.init_containers.iter();
+        let done = (self.terminated(0, self.taken_up), State::Unknown {});
+        let patch = Patch {
+            metadata: Uid { uid: &self.uid },
+            status: Status {
+                phase,
+                start_time: seconds(self.taken_up),
+                host_ip: self.host,
+                host_ips: [Address { ip: self.host }],
+                pod_ip: self.address,
+                pod_ips: [Address { ip: self.address }],
+                conditions,
+                container_statuses: containers
+                    .map(|(at, one)| container(one, (ready, ready), self.restarts, states(at)))
+                    .collect(),
+                init_container_statuses: init.map(|one| container(one, (true, false), 0, done)).collect(),
+            },
         };
-        self.containers.iter().enumerate().map(one).collect()
+        serde_json::to_vec(&patch).expect("JSON is written to memory")
     }
 
-    fn terminated(&self, code: i32, now: Time) -> Value {
-        json!({"terminated": {
-            "exitCode": code,
-            "reason": if code == 0 { "Completed" } else { "Error" },
-            "startedAt": seconds(self.started.min(now)),
-            "finishedAt": seconds(now),
-        }})
+    fn terminated(&self, exit_code: i32, now: Time) -> State {
+        State::Terminated {
+            exit_code,
+            reason: if exit_code == 0 { "Completed" } else { "Error" },
+            started_at: seconds(self.started.min(now)),
+            finished_at: seconds(now),
+        }
     }
 }
 
-fn container(name: &str, image: &str, ready: bool, started: bool, restarts: u32, state: Value) -> Value {
-    json!({
-        "name": name,
-        "image": image,
-        "imageID": "",
-        "ready": ready,
-        "started": started,
-        "restartCount": restarts,
-        "state": state,
-        "lastState": {},
-    })
+fn exit_code(life: &Life, at: usize) -> i32 {
+    life.exit_codes.get(at).copied().unwrap_or_default()
+}
+
+fn container<'a>(
+    (name, image): &'a (String, String),
+    (ready, started): (bool, bool),
+    restart_count: u32,
+    (state, last_state): (State, State),
+) -> ContainerStatus<'a> {
+    ContainerStatus {
+        name,
+        image,
+        image_id: "",
+        ready,
+        started,
+        restart_count,
+        state,
+        last_state,
+    }
 }
 
 /// Conditions of a pod whose containers run, or do not for a reason.
-fn conditions(since: Time, unready: Option<&str>) -> Value {
-    let since = seconds(since);
-    let condition = |name: &str| match unready {
-        None => json!({"type": name, "status": "True", "lastTransitionTime": since}),
-        Some(reason) => {
-            json!({"type": name, "status": "False", "reason": reason, "lastTransitionTime": since})
-        }
+fn conditions(since: Time, unready: Option<&str>) -> Vec<Condition<'_>> {
+    let condition = |name: &'static str, reason| Condition {
+        r#type: name,
+        status: if unready.is_none() { "True" } else { "False" },
+        reason,
+        last_transition_time: seconds(since),
     };
-    let mut all = vec![condition("Ready"), condition("ContainersReady")];
+    let mut all = vec![condition("Ready", unready), condition("ContainersReady", unready)];
     if unready.is_none() {
-        let reached = |name: &str| json!({"type": name, "status": "True", "lastTransitionTime": since});
-        all.extend([reached("Initialized"), reached("PodReadyToStartContainers")]);
+        all.extend(["Initialized", "PodReadyToStartContainers"].map(|name| condition(name, None)));
     }
-    all.into()
+    all
 }
 
 /// Times of the API are whole seconds.
@@ -149,7 +232,14 @@ fn seconds(time: Time) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
     use std::time::Duration;
+
+    fn status_of(patch: &[u8]) -> Value {
+        let mut patch: Value = serde_json::from_slice(patch).unwrap();
+        assert_eq!(patch["metadata"], json!({"uid": "u"}));
+        patch["status"].take()
+    }
 
     fn subject() -> Subject {
         Subject {
@@ -177,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_running_pod_is_ready_and_has_an_address() {
-        let status = subject().running()["status"].take();
+        let status = status_of(&subject().running());
         assert_eq!(status["phase"], "Running");
         assert_eq!(status["podIP"], "10.0.0.7");
         assert_eq!(status["startTime"], "1970-01-01T00:00:01Z");
@@ -186,6 +276,7 @@ mod tests {
             "1970-01-01T00:00:02Z"
         );
         assert_eq!(status["containerStatuses"][0]["restartCount"], 2);
+        assert_eq!(status["containerStatuses"][0]["lastState"], json!({}));
         let ready = status["conditions"].as_array().unwrap();
         assert!(ready.iter().all(|condition| condition["status"] == "True"));
     }
@@ -193,7 +284,7 @@ mod tests {
     #[test]
     fn one_container_that_fails_makes_the_pod_fail() {
         let now = Time::from_unix_micros(9_000_000);
-        let failed = subject().ended(&life(&[0, 3]), now)["status"].take();
+        let failed = status_of(&subject().ended(&life(&[0, 3]), now));
         assert_eq!(failed["phase"], "Failed");
         let states: Vec<_> = (0..2)
             .map(|at| failed["containerStatuses"][at]["state"]["terminated"]["exitCode"].clone())
@@ -203,7 +294,7 @@ mod tests {
             failed["containerStatuses"][1]["state"]["terminated"]["reason"],
             "Error"
         );
-        let done = subject().ended(&life(&[0, 0]), now)["status"].take();
+        let done = status_of(&subject().ended(&life(&[0, 0]), now));
         assert_eq!(done["phase"], "Succeeded");
         assert_eq!(done["conditions"][0]["reason"], "PodCompleted");
     }
@@ -211,9 +302,10 @@ mod tests {
     #[test]
     fn a_container_that_waits_to_be_restarted_shows_how_it_ended() {
         let waits = subject().backing_off(&life(&[1, 1]), Time::from_unix_micros(9_000_000));
-        let first = &waits["status"]["containerStatuses"][0];
+        let waits = status_of(&waits);
+        let first = &waits["containerStatuses"][0];
         assert_eq!(first["state"]["waiting"]["reason"], "CrashLoopBackOff");
         assert_eq!(first["lastState"]["terminated"]["exitCode"], 1);
-        assert_eq!(waits["status"]["phase"], "Running");
+        assert_eq!(waits["phase"], "Running");
     }
 }

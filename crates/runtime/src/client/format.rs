@@ -98,7 +98,11 @@ impl Encoded<'_> {
 
     fn read<T: DeserializeOwned>(self, table: fn(&Tables) -> Message) -> Result<T, DecodeError> {
         match &self.format {
-            Format::Json => Ok(serde_json::from_slice(self.bytes)?),
+            Format::Json => match str::from_utf8(self.bytes) {
+                // Checking all of the text at once is faster than piece by piece.
+                Ok(text) => Ok(serde_json::from_str(text)?),
+                Err(_) => Ok(serde_json::from_slice(self.bytes)?),
+            },
             Format::Protobuf(tables) => Ok(protobuf::from_slice(table(tables), self.bytes)?),
         }
     }

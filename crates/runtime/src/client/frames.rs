@@ -66,7 +66,7 @@ impl Frames {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        self.buffer.extend_from_slice(&data);
+                        self.take(data);
                     }
                 }
                 Some(Err(error)) => return Err(CallError::NoAnswer(error.to_string())),
@@ -81,11 +81,16 @@ impl Frames {
         self.buffer.split().freeze()
     }
 
+    /// A piece that begins with an event, which most do, is not copied.
+    fn take(&mut self, data: Bytes) {
+        if !self.buffer.is_empty() {
+            return self.buffer.extend_from_slice(&data);
+        }
+        self.buffer = data.try_into_mut().unwrap_or_else(|data| data.as_ref().into());
+    }
+
     fn line(&mut self) -> Option<Bytes> {
-        let found = self.buffer[self.searched..]
-            .iter()
-            .position(|&byte| byte == b'\n');
-        let Some(at) = found else {
+        let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
             return None;
         };

@@ -31,8 +31,6 @@ pub struct Options {
     pub features: Features,
     /// Feature gates.
     pub feature_gates: FeatureGates,
-    /// Without effect: nothing is decided before every kind has been listed.
-    pub resource_sync_timeout: Duration,
     /// Metrics and health.
     pub serve: serve::Settings,
     /// Whether SIGUSR1 and SIGUSR2 write what the scheduler knows.

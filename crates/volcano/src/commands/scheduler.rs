@@ -273,7 +273,6 @@ fn options(args: &SchedulerArgs) -> Result<Options, Failure> {
             ignored_provisioners: list(&scheduling.ignored_provisioners),
         },
         feature_gates,
-        resource_sync_timeout: args.without_effect.resource_sync_timeout.unwrap_or_default(),
         serve,
         cache_dumper: args.endpoints.cache_dumper,
         cache_dump_dir: args.endpoints.cache_dump_dir.clone().into(),

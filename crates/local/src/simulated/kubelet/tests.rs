@@ -1,5 +1,5 @@
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// One node, one pod, and a time that the test moves.
 struct Field {
@@ -36,20 +36,29 @@ impl Field {
         self.told()
     }
 
+    /// Writes everything, each at once.
     fn told(&mut self) -> Vec<String> {
-        std::iter::from_fn(|| self.kubelet.next())
-            .map(|write| match write {
-                Write::Status(_, patch) => {
-                    let status = &patch["status"];
-                    let state = status["containerStatuses"][0]["state"].as_object().unwrap();
-                    let state = state.keys().next().unwrap().clone();
-                    let restarts = &status["containerStatuses"][0]["restartCount"];
-                    format!("{} {state} {restarts}", status["phase"].as_str().unwrap())
-                }
-                Write::Remove((_, name), uid) => format!("remove {name} {uid}"),
-                Write::Warning(_, _, what) => what,
-            })
-            .collect()
+        let mut told = Vec::new();
+        while let Some(write) = self.kubelet.next() {
+            self.kubelet.written(write.key());
+            told.push(shown(write));
+        }
+        told
+    }
+}
+
+fn shown(write: Write) -> String {
+    match write {
+        Write::Status(_, patch) => {
+            let patch: Value = serde_json::from_slice(&patch).unwrap();
+            let status = &patch["status"];
+            let state = status["containerStatuses"][0]["state"].as_object().unwrap();
+            let state = state.keys().next().unwrap().clone();
+            let restarts = &status["containerStatuses"][0]["restartCount"];
+            format!("{} {state} {restarts}", status["phase"].as_str().unwrap())
+        }
+        Write::Remove((_, name), uid) => format!("remove {name} {uid}"),
+        Write::Warning(_, _, what) => what,
     }
 }
 
@@ -192,6 +201,33 @@ fn what_failed_is_tried_again() {
     assert_eq!(field.kubelet.wakes(), Some(field.began + AGAIN));
     assert_eq!(field.pass(0.5), NOTHING);
     assert_eq!(field.pass(0.6), ["remove p u"]);
+}
+
+#[test]
+fn writes_of_a_pod_do_not_overtake_each_other() {
+    let mut field = Field::new();
+    let mut other = pod("Never", "sleep 60");
+    other["metadata"]["name"] = "q".into();
+    let now = field.began;
+    for pod in [pod("Never", "sleep 1"), other] {
+        let pod = serde_json::from_value(pod).unwrap();
+        field.kubelet.take(pod, now, field.wall());
+    }
+    let first = field.kubelet.next().unwrap();
+    let (_, name) = field.kubelet.next().unwrap().key().clone();
+    assert_eq!(name, "q", "other pods do not wait");
+
+    // It ends while the first write is under way, and that has to be made again besides.
+    assert_eq!(field.pass(2.0), NOTHING);
+    field.kubelet.failed(first, now + field.now);
+    assert_eq!(field.pass(0.5), NOTHING);
+    assert_eq!(field.pass(1.0), ["Running running 0", "Succeeded terminated 0"]);
+    assert!(
+        !field
+            .kubelet
+            .behind
+            .contains_key(&("d".to_owned(), "p".to_owned()))
+    );
 }
 
 #[test]
