@@ -299,3 +299,29 @@ async fn what_was_to_follow_from_a_write_follows_after_a_restart() {
     }
     assert!(!there(Nature::Event, "staying/e"), "events expire still");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_far_behind_gets_every_change_once_and_in_order() {
+    let (server, _to_do) = Server::with(clock(), Some(1), None);
+    let began = server.revision();
+    let text = "x".repeat(1000);
+    let names: Vec<String> = (0..1200).map(|at| format!("map-{at:04}")).collect();
+    for name in &names {
+        let key = format!("default/{name}");
+        put(&server, "configmaps", &key, json!({"data": {"text": text}}));
+    }
+    let path = format!("{MAPS}?watch=true&resourceVersion={began}&timeoutSeconds=1");
+    let (code, events) = ask(&server, Method::GET, &path, &Value::Null).await;
+    assert_eq!(code, 200);
+    let told: Vec<String> = events
+        .as_str()
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(event["type"], "ADDED");
+            event["object"]["metadata"]["name"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(told, names);
+}
