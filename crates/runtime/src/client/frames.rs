@@ -66,7 +66,7 @@ impl Frames {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        self.take(data);
+                        self.buffer.extend_from_slice(&data);
                     }
                 }
                 Some(Err(error)) => return Err(CallError::NoAnswer(error.to_string())),
@@ -79,14 +79,6 @@ impl Frames {
     pub fn rest(&mut self) -> Bytes {
         self.searched = 0;
         self.buffer.split().freeze()
-    }
-
-    /// A piece that begins with an event, which most do, is not copied.
-    fn take(&mut self, data: Bytes) {
-        if !self.buffer.is_empty() {
-            return self.buffer.extend_from_slice(&data);
-        }
-        self.buffer = data.try_into_mut().unwrap_or_else(|data| data.as_ref().into());
     }
 
     fn line(&mut self) -> Option<Bytes> {
