@@ -72,7 +72,11 @@ async fn a_wrong_configuration_leaves_the_last_good_one_in_force_and_is_told() {
     wait_metric(&scheduler, LAST, 0.0).await;
     best_effort(&stage).await;
     stage.wait_bound("little", 1).await;
-    let (kind, message) = stage.wait_event("default", "InvalidConfiguration").await;
+    // Schedulers of other tests tell about their files at the same place.
+    let file = conf.to_string_lossy();
+    let (kind, message) = stage
+        .wait_event_saying("default", "InvalidConfiguration", &file)
+        .await;
     assert_eq!(kind, "Warning");
     assert!(
         message.contains("alocate") && message.contains("the last good one stays"),
