@@ -181,9 +181,22 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
         self.read(frames, Listing::Done).await
     }
 
-    /// Hands on what comes until the server ends it. Events that have arrived together go on together.
-    async fn read(&mut self, mut frames: Frames, mut listing: Listing) -> Result<(), Stop> {
+    /// Hands on what comes until the server ends it, however it ends: the watch is resumed after the last event that was
+    /// taken, so none of them may be left behind.
+    async fn read(&mut self, frames: Frames, listing: Listing) -> Result<(), Stop> {
         let mut batch = Vec::new();
+        let outcome = self.read_into(&mut batch, frames, listing).await;
+        self.send_batch(&mut batch).await?;
+        outcome
+    }
+
+    /// Events that have arrived together go on together; those that have not gone on yet are in the batch.
+    async fn read_into(
+        &mut self,
+        batch: &mut Vec<F::Change>,
+        mut frames: Frames,
+        mut listing: Listing,
+    ) -> Result<(), Stop> {
         let began = tokio::time::Instant::now();
         let (mut silent, mut handed_on) = (true, began);
         loop {
@@ -192,7 +205,7 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
                 None => {
                     let rest = HAND_ON.saturating_sub(handed_on.elapsed());
                     if !batch.is_empty() && rest.is_zero() {
-                        self.send_batch(&mut batch).await?;
+                        self.send_batch(batch).await?;
                         handed_on = tokio::time::Instant::now();
                     }
                     let patience = if batch.is_empty() { SILENCE } else { rest };
@@ -215,7 +228,7 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
                 };
             };
             match event::split(frames.format(), &frame) {
-                Some((change, object)) => self.take(change, object, &mut listing, &mut batch).await?,
+                Some((change, object)) => self.take(change, object, &mut listing, batch).await?,
                 None if frame.iter().all(u8::is_ascii_whitespace) => {}
                 None => {
                     return Err(CallError::Unreadable("something that is no watch event".to_owned()).into());
@@ -225,7 +238,7 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
                 self.succeeded();
             }
             if batch.len() >= BATCH {
-                self.send_batch(&mut batch).await?;
+                self.send_batch(batch).await?;
             }
         }
     }
