@@ -25,6 +25,8 @@ const JITTER: f64 = 1.2;
 const LOOKS: u32 = 4;
 /// Attempts at giving the lease back: somebody may write between reading and writing.
 const RELEASE_ATTEMPTS: usize = 3;
+/// How long a process waits at its start to know whether it leads.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases");
 
 /// Who campaigns for which lease, and how often.
@@ -190,6 +192,20 @@ impl Campaign {
             release,
             election,
             _alone: alone,
+        }
+    }
+
+    /// The term that this process begins with, if the lease is free for it: waits for the first look at the lease, and not
+    /// for ever. A process without an election has none: whoever ran before it may still have requests under way.
+    pub async fn first_term(&mut self) -> Option<u64> {
+        self.election.as_ref()?;
+        let looked = self.leadership.wait_for(|seen| *seen != Leadership::default());
+        match timeout(FIRST_LOOK, looked).await {
+            Ok(Ok(seen)) => match &*seen {
+                Leadership::Leading { term, .. } => Some(*term),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

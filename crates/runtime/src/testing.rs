@@ -16,6 +16,8 @@ pub enum Say {
     Status(u16, Value),
     /// This status, and when to come again.
     Busy(u16, &'static str),
+    /// These events of a watch, all at once, and the end of it.
+    Events(Vec<Value>),
     /// It does what it is asked, and the answer gets lost.
     CutOff,
 }
@@ -115,6 +117,7 @@ impl Say {
         match self {
             Say::Status(status, body) => Say::Status(*status, body.clone()),
             Say::Busy(status, after) => Say::Busy(*status, after),
+            Say::Events(events) => Say::Events(events.clone()),
             Say::CutOff => Say::CutOff,
         }
     }
@@ -135,6 +138,10 @@ impl Say {
                 .status(status)
                 .header("retry-after", after)
                 .body(Body::empty()),
+            Say::Events(events) => {
+                let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+                Response::builder().status(200).body(Body::from(lines))
+            }
             Say::CutOff => {
                 let broken = futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("cut off"))]);
                 Response::builder().status(201).body(Body::from_stream(broken))

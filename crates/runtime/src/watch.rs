@@ -459,6 +459,52 @@ fn owned_name<F: Family, T: Object<F>>(object: &T) -> (String, String) {
 mod tests {
     use super::*;
     use crate::client::Resource;
+    use crate::testing::{Say, Server};
+    use serde_json::{Value, json};
+    use volcano_api::scheduling::Queue;
+    use volcano_engine::model::delta::Delta;
+
+    const QUEUES: &str = "GET /apis/scheduling.volcano.sh/v1beta1/queues?watch=true";
+
+    fn added(name: &str, version: &str) -> Value {
+        json!({"type": "ADDED", "object": {"metadata": {"name": name, "resourceVersion": version}}})
+    }
+
+    /// The queues that a watch hands on before it has asked for the second time, and what it asked for then.
+    async fn handed_on(events: Vec<Value>) -> (Vec<String>, String) {
+        let server = Server::default().says(QUEUES, [Say::Events(events), Say::Status(500, Value::Null)]);
+        let client = server.start().await;
+        let (feed, mut fed) = mpsc::channel(100);
+        let metrics = Process::new(&prometheus::Registry::new());
+        let watch = tokio::spawn(watch::<Scheduling, Queue>(client, metrics, feed));
+        server.wait_for(QUEUES, 2).await;
+        watch.abort();
+        let mut names = Vec::new();
+        while let Ok(feed) = fed.try_recv() {
+            let Feed::Changes(changes) = feed else { continue };
+            names.extend(changes.into_iter().map(|change| match change {
+                Delta::Queue(queue) => queue.metadata.name,
+                other => panic!("{other:?}"),
+            }));
+        }
+        (names, server.heard().swap_remove(1))
+    }
+
+    #[tokio::test]
+    async fn events_just_before_a_watch_ends_are_handed_on() {
+        let end = json!({"k8s.io/initial-events-end": "true"});
+        let listed =
+            json!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "5", "annotations": end}}});
+        let broken =
+            json!({"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "etcd is away"}});
+        let whole = vec![added("first", "4"), listed, added("second", "7")];
+        let cut: Vec<_> = whole.iter().cloned().chain([broken]).collect();
+        for events in [whole, cut] {
+            let (names, asked) = handed_on(events).await;
+            assert_eq!(names, ["first", "second"]);
+            assert!(asked.contains("&resourceVersion=7&"), "{asked}");
+        }
+    }
 
     #[test]
     fn trouble_says_what_to_do() {

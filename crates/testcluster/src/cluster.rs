@@ -45,6 +45,8 @@ pub struct Options {
     pub data_directory: Option<PathBuf>,
     /// Further arguments of kube-apiserver; a flag that is there already is overridden.
     pub apiserver_arguments: Vec<String>,
+    /// Variables of kube-apiserver.
+    pub apiserver_environment: Vec<(&'static str, String)>,
     /// Further arguments of kube-controller-manager.
     pub controller_manager_arguments: Vec<String>,
     /// How many real nodes there are: see [`crate::nodes`]. Without any, nodes are plain objects that tests make.
@@ -59,6 +61,7 @@ impl Default for Options {
             controllers: true,
             data_directory: None,
             apiserver_arguments: Vec::new(),
+            apiserver_environment: Vec::new(),
             controller_manager_arguments: Vec::new(),
             nodes: 0,
             images: Vec::new(),
@@ -323,7 +326,17 @@ fn run(
         _ => &[],
     };
     let arguments = layout.arguments(program, extra);
-    Supervised::start(&binaries.path(program), &arguments, &layout.log(program))
+    let (path, log) = (binaries.path(program), layout.log(program));
+    if program != Program::ApiServer || options.apiserver_environment.is_empty() {
+        return Supervised::start(&path, &arguments, &log);
+    }
+    let variables = options.apiserver_environment.iter();
+    let variables = variables.map(|(name, value)| format!("{name}={value}"));
+    let words = variables
+        .chain([path.display().to_string()])
+        .chain(arguments)
+        .collect::<Vec<_>>();
+    Supervised::start(Path::new("env"), &words, &log)
 }
 
 /// A new directory for its owner only, and whether it is to be kept.

@@ -22,6 +22,8 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use kube::Client;
 use serde_json::Value;
+use volcano_runtime::client::transport;
+use volcano_testcluster::{Cluster, Options};
 
 use crate::process::{Cargo, workspace_root};
 use scenarios::{GROWTH, Growth, SCENARIOS, Scenario};
@@ -29,7 +31,7 @@ use table::Table;
 
 /// The growth of time that doubling nodes and pods may cause.
 const MAX_GROWTH: f64 = 2.3;
-/// What a Go program may take, at least and at most: 10,000 pods cost the API server about 4 GiB.
+/// What the API server may take, at least and at most: 10,000 pods cost it about 4 GiB.
 const LEAST_HEAP_MIB: f64 = 2048.0;
 const MOST_HEAP_MIB: f64 = 8192.0;
 
@@ -98,9 +100,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<()> {
         }
         BenchCommand::LocalOne(size) => local::one(size),
         BenchCommand::LocalStart => local::start(),
-        BenchCommand::Engine(_) | BenchCommand::Local(_) if cfg!(debug_assertions) => {
-            in_release(|cargo| cargo)
-        }
+        BenchCommand::Engine(_) | BenchCommand::Local(_) if cfg!(debug_assertions) => in_release(),
         BenchCommand::Cluster(_) | BenchCommand::Jobs(_) if cfg!(debug_assertions) => {
             with_product_in_release()
         }
@@ -112,13 +112,13 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<()> {
 }
 
 /// Starts the release build of this program with the same arguments.
-fn in_release(with: impl FnOnce(Cargo) -> Cargo) -> anyhow::Result<()> {
+fn in_release() -> anyhow::Result<()> {
     let given: Vec<String> = env::args().skip(1).collect();
     let run = ["run", "--release", "--quiet", "--bin", "xtask", "--"];
     let words = run.into_iter().chain(given.iter().map(String::as_str));
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), Into::into);
     let binary = folder.join("release/volcano").display().to_string();
-    let cargo = with(Cargo::new(words).default_variable("VOLCANO_BINARY", &binary));
+    let cargo = Cargo::new(words).default_variable("VOLCANO_BINARY", &binary);
     println!("{}", cargo.line());
     cargo.run()
 }
@@ -127,28 +127,37 @@ fn in_release(with: impl FnOnce(Cargo) -> Cargo) -> anyhow::Result<()> {
 /// dependencies are built once.
 fn with_product_in_release() -> anyhow::Result<()> {
     Cargo::new(["build", "--release", "--quiet", "--bin", "volcano"]).run()?;
-    in_release(without_collector)
+    in_release()
+}
+
+/// A control plane to measure on, with the CRDs. Its API server collects no garbage below a limit that what is measured does
+/// not reach, where the machine has that much: a collection takes most of a second of both processors, about as often as
+/// there is a measurement, and by chance it falls into what is measured or into its limit. etcd collects its own, which
+/// is little: otherwise it would always write to memory that nobody has used yet, which is several times as slow.
+fn control_plane() -> anyhow::Result<(Cluster, Client)> {
+    let memory = engine::kib_of("/proc/meminfo", "MemTotal:").unwrap_or_default();
+    let limit = (memory / 1024.0 / 3.0).clamp(LEAST_HEAP_MIB, MOST_HEAP_MIB);
+    let cluster = Cluster::start(Options {
+        controllers: false,
+        apiserver_environment: vec![
+            ("GOGC", "off".to_owned()),
+            ("GOMEMLIMIT", format!("{limit:.0}MiB")),
+        ],
+        ..Options::default()
+    })?;
+    cluster.install_crds(&volcano_api::crd::all())?;
+    let client = transport::client(cluster.client_config()?)?;
+    Ok((cluster, client))
 }
 
 /// The API server and etcd clean up after thousands of writes, and the API server collects its garbage: neither what is
-/// measured nor its limit is to pay for what came before. While something is measured no garbage is collected: see
-/// [`without_collector`].
+/// measured nor its limit is to pay for what came before. While something is measured it collects none: see
+/// [`control_plane`].
 async fn rest(client: &Client) -> anyhow::Result<()> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let collect = http::Request::get("/debug/pprof/heap?gc=1&debug=1").body(Vec::new())?;
     client.request_text(collect).await?;
     Ok(())
-}
-
-/// Settings of the Go programs that are measured against: no garbage is collected below a limit that what is measured does
-/// not reach, where the machine has that much. A collection takes most of a second of both processors, about as often as
-/// there is a measurement: by chance it falls into what is measured or into its limit.
-fn without_collector(cargo: Cargo) -> Cargo {
-    let memory = engine::kib_of("/proc/meminfo", "MemTotal:").unwrap_or_default();
-    let limit = (memory / 1024.0 / 3.0).clamp(LEAST_HEAP_MIB, MOST_HEAP_MIB);
-    cargo
-        .default_variable("GOGC", "off")
-        .default_variable("GOMEMLIMIT", &format!("{limit:.0}MiB"))
 }
 
 /// The one in the middle: what else happens on the machine makes some rounds slower, and a lucky one faster.

@@ -13,7 +13,8 @@
 //! A status is safe on old news, and so is what comes after it in a plan: it is written on condition of the version that
 //! was looked at. So before the first plan of a term that makes or deletes something without such a write, or that takes
 //! pods for lost which nobody here has seen, the API server is asked for the newest versions, and the plan is made again
-//! once the watches have told of them. A Job that this process has begun itself is never asked about.
+//! once the watches have told of them. A Job that this process has begun itself is never asked about, and none is when
+//! everything was listed after the term had begun.
 
 use volcano_api::batch::Job;
 

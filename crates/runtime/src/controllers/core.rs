@@ -84,6 +84,8 @@ pub struct Core {
     numbers: Numbers,
     /// The term in which this process leads.
     term: Option<u64>,
+    /// The term that had begun before the watches did.
+    first_term: Option<u64>,
     /// There while this process leads. A stopped one is that of an earlier term, whose last requests are not answered yet.
     executor: Option<Executor>,
     /// When a look at each key that is worked on began to matter: how long to rest, and when to look again.
@@ -100,8 +102,8 @@ struct After {
 }
 
 impl Core {
-    /// A heart for an unread cluster.
-    pub fn new(shared: Arc<Shared>) -> Self {
+    /// A heart for an unread cluster, and the term that begins before that is read, if one does.
+    pub fn new(shared: Arc<Shared>, first_term: Option<u64>) -> Self {
         let options = &shared.options;
         let gangs = volcano_reconcile::pod_group::Options {
             schedulers: options.scheduler_names.clone(),
@@ -115,6 +117,7 @@ impl Core {
             work: WorkQueue::default(),
             numbers: Numbers::default(),
             term: None,
+            first_term,
             executor: None,
             after: rustc_hash::FxHashMap::default(),
         }
@@ -532,6 +535,7 @@ impl Core {
         self.work.clear();
         self.after.clear();
         self.store.forget_memories();
+        self.store.is_of_term = self.term.is_some() && self.term == self.first_term;
         self.executor = None;
         if self.term.is_none() {
             return;

@@ -29,10 +29,12 @@ pub fn look(store: &mut Store, at: &str, is_exhausted: bool, now: Time, moment: 
     };
     let (look, missing) = decide(store, at, is_exhausted, &mut memory, now, moment);
     store.wait_for_claims(at, missing);
+    let may_be_old = !store.is_of_term;
     let Some(entry) = store.job_mut(at) else {
         return look;
     };
-    if let (Look::Plan(plan), Some(job)) = (&look, entry.job())
+    if may_be_old
+        && let (Look::Plan(plan), Some(job)) = (&look, entry.job())
         && let Some(ask) = entry.footing.asks(job, plan, &memory)
     {
         return Look::Ask(Target::of(job), ask);

@@ -196,7 +196,9 @@ async fn control(
     heart: Heart,
 ) -> Result<(), Panicked> {
     let election = shared.options.leader_election.as_ref();
-    let campaign = Campaign::start(election, election_client, &shared.fence);
+    let mut campaign = Campaign::start(election, election_client, &shared.fence);
+    // What is listed after the lease was taken is not asked for again.
+    let first_term = campaign.first_term().await;
     let mut watches = JoinSet::new();
     let process = shared.metrics.process();
     let feed = feeds::start(&shared.client, process, &shared.options, &mut watches);
@@ -208,7 +210,9 @@ async fn control(
         leadership: campaign.leadership.clone(),
         shutdown: ending,
     };
-    heart.run(Core::new(shared.clone()).run(inputs)).await?;
+    heart
+        .run(Core::new(shared.clone(), first_term).run(inputs))
+        .await?;
     watches.shutdown().await;
     campaign.end().await;
     Ok(())

@@ -95,6 +95,8 @@ type Rank = (bool, u64);
 struct Gang {
     age: u64,
     begun: bool,
+    /// When a bind was sent last; before that, when the first was ordered.
+    moved: Instant,
     unsent: VecDeque<Uid>,
     /// Sent before, to be sent again now.
     again: VecDeque<Uid>,
@@ -163,7 +165,10 @@ impl Gangs {
         self.count += 1;
         let age = self.count;
         let job = order.job;
-        let gang = self.gangs.entry(job.clone()).or_insert_with(|| Gang::new(age));
+        let gang = self
+            .gangs
+            .entry(job.clone())
+            .or_insert_with(|| Gang::new(age, now));
         let mut added = VecDeque::with_capacity(order.binds.len());
         for bind in order.binds {
             let pod = &bind.pod;
@@ -268,7 +273,7 @@ impl Gangs {
         loop {
             let job = self.line.first_key_value()?.1.clone();
             let gang = self.gangs.get_mut(&job)?;
-            gang.begun = true;
+            (gang.begun, gang.moved) = (true, now);
             let uid = gang.again.pop_front().or_else(|| {
                 let uid = gang.unsent.pop_front()?;
                 gang.out += 1;
@@ -528,9 +533,10 @@ impl Gangs {
         }
     }
 
-    /// Whether binds of a gang are under way.
-    pub fn is_busy(&self, job: &str) -> bool {
-        self.gangs.contains_key(job)
+    /// When the binds of a gang went on last, if some are under way. Those that only wait for their turn go on now.
+    pub fn moved(&self, job: &str, now: Instant) -> Option<Instant> {
+        let gang = self.gangs.get(job)?;
+        Some(if gang.rank.is_some() { now } else { gang.moved })
     }
 
     /// Whether a pod is being bound.
@@ -558,10 +564,11 @@ impl Gangs {
 }
 
 impl Gang {
-    fn new(age: u64) -> Self {
+    fn new(age: u64, now: Instant) -> Self {
         Gang {
             age,
             begun: false,
+            moved: now,
             unsent: VecDeque::new(),
             again: VecDeque::new(),
             out: 0,

@@ -312,8 +312,8 @@ impl Queue {
 
     /// Whether the status of a gang waits for its binds. If so, it is no longer due.
     fn waits_for_binds(&mut self, job: &JobKey, now: Instant) -> bool {
-        if self.gangs.is_busy(job) {
-            return self.groups.wait_for_binds(job, now);
+        if let Some(moved) = self.gangs.moved(job, now) {
+            return self.groups.wait_for_binds(job, moved, now);
         }
         match self.ended.get(job) {
             Some(ended) if now < *ended + AFTER_BINDS => self.groups.wait_after_binds(job, *ended, now),

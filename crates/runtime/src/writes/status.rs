@@ -40,8 +40,10 @@ const FIRST_GROUP: Duration = Duration::from_millis(25);
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pods of a bind come back through the watch, and a cycle makes a new status of them, in about this time.
 pub const AFTER_BINDS: Duration = Duration::from_millis(150);
-/// The longest that a PodGroup's status waits for binds.
-const LONGEST_WAIT_FOR_BINDS: Duration = Duration::from_secs(2);
+/// A PodGroup's status waits for binds that go on. Those that were sent so long ago, or wait for a volume, are not waited for.
+const STUCK: Duration = Duration::from_secs(2);
+/// The longest that a PodGroup's status waits for binds, however they go on.
+const LONGEST_WAIT_FOR_BINDS: Duration = Duration::from_secs(30);
 /// Waits after a failure that may pass soon.
 const SOON: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 /// Waits after a refusal: somebody has to change something first.
@@ -279,23 +281,22 @@ impl<V: Status> Statuses<V> {
 }
 
 impl Statuses<GroupStatus> {
-    /// Whether a due status waits on since binds of its gang are under way. If so, it is due again when it has waited
-    /// long enough.
-    pub fn wait_for_binds(&mut self, job: &JobKey, now: Instant) -> bool {
-        self.wait_until(job, None, now)
+    /// Whether a due status waits on since binds of its gang are under way, which went on last then. If so, it is due again
+    /// when it has waited long enough.
+    pub fn wait_for_binds(&mut self, job: &JobKey, moved: Instant, now: Instant) -> bool {
+        self.wait_until(job, moved + STUCK, now)
     }
 
     /// The same when the binds have ended a moment ago.
     pub fn wait_after_binds(&mut self, job: &JobKey, ended: Instant, now: Instant) -> bool {
-        self.wait_until(job, Some(ended + AFTER_BINDS), now)
+        self.wait_until(job, ended + AFTER_BINDS, now)
     }
 
-    fn wait_until(&mut self, job: &JobKey, until: Option<Instant>, now: Instant) -> bool {
+    fn wait_until(&mut self, job: &JobKey, until: Instant, now: Instant) -> bool {
         let Some(since) = self.slots.waits_since(job) else {
             return false;
         };
-        let limit = since + LONGEST_WAIT_FOR_BINDS;
-        let until = until.map_or(limit, |until| until.min(limit));
+        let until = until.min(since + LONGEST_WAIT_FOR_BINDS);
         if until > now {
             self.slots.postpone(job, until);
         }
@@ -304,7 +305,7 @@ impl Statuses<GroupStatus> {
 
     /// The binds of a gang have ended: a status that waits for them may be written soon.
     pub fn binds_ended(&mut self, job: &JobKey, ended: Instant) {
-        self.wait_until(job, Some(ended + AFTER_BINDS), ended);
+        self.wait_until(job, ended + AFTER_BINDS, ended);
     }
 }
 

@@ -27,10 +27,10 @@ fn options() -> Options {
 
 fn job(version: &str, status: &Value) -> Value {
     json!({"metadata": {"namespace": "ns", "name": "j", "uid": "job", "resourceVersion": version},
-        "spec": {"queue": "q"}, "status": status})
+        "spec": {"queue": "q", "minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": {}}]}, "status": status})
 }
 
-/// A heart that has read a new Job, and who says whether it leads.
+/// A heart that has read a Job whose PodGroup is admitted, and who says whether it leads.
 struct Bench {
     core: Core,
     inputs: Inputs,
@@ -39,12 +39,21 @@ struct Bench {
 }
 
 impl Bench {
-    async fn new(server: &Server) -> Self {
+    async fn new(server: &Server, status: &Value, first_term: Option<u64>) -> Self {
         let mut tasks = JoinSet::new();
         let shared = Shared::of(server.start().await, options(), &mut tasks);
-        let mut core = Core::new(Arc::new(shared));
-        let new = serde_json::from_value(job("5", &json!({}))).unwrap();
-        core.take_feed(Feed::Changes(vec![Change::Job(Box::new(new))]));
+        let mut core = Core::new(Arc::new(shared), first_term);
+        let job = serde_json::from_value(job("5", status)).unwrap();
+        let queue = json!({"metadata": {"name": "q", "resourceVersion": "2"}, "status": {"state": "Open"}});
+        let admitted = json!({"phase": "Inqueue"});
+        let version = json!({"volcano.sh/job-version": "0"});
+        let group = json!({"metadata": {"namespace": "ns", "name": "j-job", "uid": "g", "resourceVersion": "3",
+            "annotations": version}, "status": admitted});
+        core.take_feed(Feed::Changes(vec![
+            Change::Job(Box::new(job)),
+            Change::Queue(Box::new(serde_json::from_value(queue).unwrap())),
+            Change::PodGroup(Box::new(serde_json::from_value(group).unwrap())),
+        ]));
         for kind in feeds::kinds(&options()) {
             core.take_feed(Feed::Listed(kind, None));
         }
@@ -85,7 +94,7 @@ fn term(term: u64) -> Leadership {
 async fn what_was_sent_in_one_term_is_known_before_the_next_one_begins() {
     let pending = json!({"state": {"phase": "Pending"}});
     let server = Server::default().says("PATCH", [Say::Status(200, job("6", &pending))]);
-    let mut bench = Bench::new(&server).await;
+    let mut bench = Bench::new(&server, &json!({}), None).await;
     bench.is_said(term(1));
     while bench.core.work_on() {}
     server
@@ -107,4 +116,26 @@ async fn what_was_sent_in_one_term_is_known_before_the_next_one_begins() {
     }
     assert_eq!(bench.phase(), "Pending", "the answer is known");
     assert!(bench.core.work.waiting() > 0, "everything is looked at");
+}
+
+#[tokio::test]
+async fn what_was_listed_before_the_term_is_asked_for_and_what_was_listed_in_it_is_not() {
+    let asked = "GET /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs/j";
+    let made = "POST /api/v1/namespaces/ns/pods";
+    let pending = json!({"state": {"phase": "Pending"}});
+    for (first_term, now_in, begins_with) in [(None, 1, asked), (Some(1), 2, asked), (Some(1), 1, made)] {
+        let server = Server::default();
+        let mut bench = Bench::new(&server, &pending, first_term).await;
+        bench.is_said(term(now_in));
+        while bench.core.work_on() {}
+        server.wait_for(begins_with, 1).await;
+        let heard = server.heard();
+        let first = heard
+            .iter()
+            .find(|request| [asked, made].iter().any(|start| request.starts_with(start)));
+        assert!(
+            first.is_some_and(|first| first.starts_with(begins_with)),
+            "{heard:?}"
+        );
+    }
 }

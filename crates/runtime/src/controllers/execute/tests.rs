@@ -139,8 +139,8 @@ async fn steps_come_one_after_the_other_and_what_is_made_is_told() {
     assert_eq!(
         server.heard(),
         [
-            "POST /api/v1/namespaces/ns/services",
-            "POST /api/v1/namespaces/ns/pods",
+            "POST /api/v1/namespaces/ns/services?fieldValidation=Ignore",
+            "POST /api/v1/namespaces/ns/pods?fieldValidation=Ignore",
             "DELETE /api/v1/namespaces/ns/pods/q"
         ]
     );

@@ -79,6 +79,8 @@ pub struct Store {
     /// The newest version that the watch of a kind has told of.
     told: [u64; Kind::COUNT],
     missing: BTreeSet<Kind>,
+    /// Whether everything was listed in the term that this process is in: then nothing that is known of a Job is older.
+    pub is_of_term: bool,
     changed: BTreeSet<Key>,
     /// Keys and queues of Jobs that are gone.
     gone_jobs: Vec<(String, String)>,
@@ -102,6 +104,7 @@ impl Store {
             workloads: FxHashMap::default(),
             told: [0; Kind::COUNT],
             missing: kinds.into_iter().collect(),
+            is_of_term: false,
             changed: BTreeSet::new(),
             gone_jobs: Vec::new(),
         }

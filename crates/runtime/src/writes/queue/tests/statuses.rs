@@ -94,6 +94,32 @@ fn a_status_does_not_wait_for_binds_for_ever() {
 }
 
 #[test]
+fn a_status_waits_for_binds_that_had_to_wait_for_their_turn() {
+    let mut desk = Desk::new(2);
+    for job in ["a", "b", "c"] {
+        desk.order(gang(job, &format!("{job}:n")));
+        desk.order(group(job, 1, json!({"phase": "Inqueue"})));
+    }
+    assert_eq!(desk.sent(), ["bind a n", "bind b n"]);
+    desk.pass(secs(3));
+    desk.done("bind a");
+    assert_eq!(desk.sent(), ["bind c n"]);
+    desk.pass(secs(1));
+    desk.done("bind b");
+    assert_eq!(desk.sent(), [r#"group a {"phase":"Inqueue"}"#]);
+    desk.done("group a");
+    assert!(desk.sent().is_empty(), "the bind of c was sent a moment ago");
+    desk.done("bind c");
+    desk.order(group("c", 2, json!({"phase": "Running"})));
+    desk.pass(ms(150));
+    assert_eq!(
+        desk.sent(),
+        [r#"group c {"phase":"Running"}"#, r#"group b {"phase":"Inqueue"}"#],
+        "once each"
+    );
+}
+
+#[test]
 fn a_status_that_equals_the_last_one_is_written_again_only_after_a_while() {
     let mut desk = Desk::new(4);
     desk.order(group("g", 1, json!({"phase": "Inqueue"})));
