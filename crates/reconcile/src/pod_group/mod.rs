@@ -137,6 +137,8 @@ pub fn plan(options: &Options, observed: &Observed<'_>) -> Plan {
     };
     let waiting: Vec<_> = members.filter(|pod| group_of(pod).is_empty()).collect();
     let group = match observed.group {
+        // It is looked at again when it is gone: a new one is made then, for pods that are to name that one.
+        Some(group) if group.metadata.deletion_timestamp.is_some() => return Plan::default(),
         None => Some(content::create(options, newest, observed.owners)),
         Some(group) => {
             let newest = waiting.iter().max_by_key(|pod| age(pod));

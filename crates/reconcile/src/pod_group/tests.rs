@@ -360,6 +360,15 @@ fn a_pod_group_that_has_gone_is_made_again_for_pods_that_name_it() {
 }
 
 #[test]
+fn pods_wait_while_a_pod_group_is_on_its_way_out() {
+    let waiting = [pod("a", owned_by("StatefulSet", "s"))];
+    let mut group = created(&plan_of(&waiting, &[], None));
+    assert_eq!(named(&plan_of(&waiting, &[], Some(&group))).len(), 1);
+    group.metadata.deletion_timestamp = Some(Time::EPOCH);
+    assert_eq!(plan_of(&waiting, &[], Some(&group)), Plan::default());
+}
+
+#[test]
 fn a_new_template_adapts_the_pod_group_once() {
     let at = |name: &str, time: &str, more: Value| {
         let created = json!({"metadata": {"creationTimestamp": time}});
