@@ -13,6 +13,8 @@ async fn wait_grouped(stage: &Stage, app: &str, count: usize) -> Value {
         || async {
             let mut pods = objects::pods(&stage.client, &stage.namespace).await?;
             pods.retain(|pod| pod["metadata"]["labels"]["app"] == app && pod["spec"]["nodeName"].is_string());
+            // Those of before may still be on their way out.
+            pods.retain(|pod| pod["metadata"]["deletionTimestamp"].is_null());
             let group = |pod: &Value| text(&pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"]);
             let mut groups: Vec<_> = pods.iter().map(group).collect();
             groups.dedup();

@@ -549,3 +549,25 @@ async fn under_faults_there_is_never_more_than_one_leader() {
             .await;
     }
 }
+
+#[tokio::test]
+async fn a_process_knows_at_its_start_whether_it_begins_with_a_term() {
+    use crate::testing::{Say, Server};
+    let mut held = json!({});
+    record("other", 9, 3).write(&mut held);
+    let free = Server::default().says("POST", [Say::Status(201, json!({}))]);
+    let taken = Server::default().says("GET", [Say::Status(200, held)]);
+    let away = Server::default().says("", [Say::Status(500, Value::Null)]);
+    for (server, is_elected, expected) in [
+        (&free, true, Some(1)),
+        (&taken, true, None),
+        (&away, true, None),
+        (&free, false, None),
+    ] {
+        let settings = is_elected.then(|| settings("me"));
+        let client = server.start().await;
+        let mut campaign = Campaign::start(settings.as_ref(), client, &Fence::closed());
+        assert_eq!(campaign.first_term().await, expected);
+        campaign.end().await;
+    }
+}
