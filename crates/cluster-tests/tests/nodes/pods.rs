@@ -101,7 +101,7 @@ spec: {selector: {app: behind}, ports: [{port: 8080, targetPort: 80}]}
     );
     // From the same node as well: the answer must come from whom was asked.
     // A connection that is begun before kube-proxy knows the Service is never answered.
-    let ask = "until wget -q -T 2 -O- http://web:8080; do sleep 0.1; done";
+    let ask = "until timeout 2 wget -q -O- http://web:8080; do sleep 0.1; done";
     let clients = pod("near", "node-1", ask) + &pod("far", "node-2", ask);
     field.apply(&(service.to_owned() + &server + &clients)).await;
     for name in ["near", "far"] {
