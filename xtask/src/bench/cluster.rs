@@ -17,7 +17,7 @@ use volcano_testcluster::Cluster;
 use volcano_testcluster::objects::{self, Node, Pod};
 
 use super::table::{Table, mib, millis};
-use super::{control_plane, median_of, rest};
+use super::{bare_client, control_plane, median_of, rest};
 
 /// Writes under way at once, of the scheduler and of the bare client.
 const CONNECTIONS: usize = 64;
@@ -166,7 +166,7 @@ impl Bench {
         let pods = limit::pods(&self.client, &namespace).await?;
         rest(&self.client).await?;
         let began = Instant::now();
-        let client = limit::client(&self.cluster.kubeconfig_path()).await?;
+        let client = bare_client(&self.cluster).await?;
         limit::post_bindings(&client, &namespace, &pods, args.nodes, CONNECTIONS).await?;
         let took = began.elapsed();
         self.remove(&namespace).await?;
@@ -208,7 +208,7 @@ impl Bench {
         let pods = (0..args.existing)
             .map(|at| pod(&namespace, at).spec("nodeName", node_name(at % args.nodes).into()));
         objects::create_pods(&self.client, pods).await?;
-        let client = limit::client(&self.cluster.kubeconfig_path()).await?;
+        let client = bare_client(&self.cluster).await?;
         let lists = limit::list_everything(&client).await?;
         let began = Instant::now();
         let scheduler = self.scheduler()?;

@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::Request;
-use http::header::CONTENT_TYPE;
 use kube::Client;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use volcano_api::batch::Job;
+use volcano_api::protobuf;
 use volcano_api::scheduling::{PodGroup, Queue};
 use volcano_api::time::Time;
 use volcano_cluster_tests::controllers::Controllers;
@@ -25,12 +26,11 @@ use volcano_cluster_tests::jobs;
 use volcano_reconcile::job::{Memory, Observed, group_name, reconcile};
 use volcano_reconcile::plugins;
 use volcano_reconcile::write::Write;
-use volcano_runtime::client::transport;
 use volcano_testcluster::Cluster;
 use volcano_testcluster::objects::{self, Progress};
 
 use super::table::{Table, millis};
-use super::{control_plane, median_of, rest};
+use super::{BareClient, bare_client, control_plane, median_of, rest};
 
 /// Writes under way at once, of the controllers and of the bare client.
 const CONNECTIONS: usize = 64;
@@ -147,7 +147,7 @@ impl Bench {
         let bodies = bodies(&namespace, args)?;
         rest(&self.client).await?;
         let began = Instant::now();
-        let client = transport::client(self.cluster.client_config()?)?;
+        let client = bare_client(&self.cluster).await?;
         futures::stream::iter(bodies)
             .map(|body| post(&client, &namespace, body))
             .buffer_unordered(CONNECTIONS)
@@ -310,13 +310,11 @@ fn bodies(namespace: &str, args: &JobsArgs) -> anyhow::Result<Vec<Vec<u8>>> {
     Ok(bodies)
 }
 
-async fn post(client: &Client, namespace: &str, body: Vec<u8>) -> anyhow::Result<()> {
-    // As the controllers ask for it: what the API server is spared there, it is spared here.
+/// As the controllers ask for a pod: what the API server is spared there, it is spared here.
+async fn post(client: &BareClient, namespace: &str, body: Vec<u8>) -> anyhow::Result<()> {
     let path = objects::path("v1", namespace, "pods", "") + "?fieldValidation=Ignore";
-    let request = Request::post(path)
-        .header(CONTENT_TYPE, "application/json")
-        .body(body)?;
-    client.request_text(request).await?;
+    let answer = client.create::<IgnoredAny>(&path, body, Some(protobuf::POD));
+    answer.await?;
     Ok(())
 }
 

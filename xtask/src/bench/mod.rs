@@ -22,7 +22,7 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use kube::Client;
 use serde_json::Value;
-use volcano_runtime::client::transport;
+use volcano_runtime::client::{self, Client as BareClient, transport};
 use volcano_testcluster::{Cluster, Options};
 
 use crate::process::{Cargo, workspace_root};
@@ -148,6 +148,20 @@ fn control_plane() -> anyhow::Result<(Cluster, Client)> {
     cluster.install_crds(&volcano_api::crd::all())?;
     let client = transport::client(cluster.client_config()?)?;
     Ok((cluster, client))
+}
+
+/// What asks as the scheduler and the controllers do and decides nothing: a client of the same kind, without connections
+/// yet and without a limit of its own.
+async fn bare_client(cluster: &Cluster) -> anyhow::Result<BareClient> {
+    let options = client::Options {
+        kubeconfig: Some(cluster.kubeconfig_path()),
+        master: None,
+        context: None,
+        search: client::Search::default(),
+        qps: 0.0,
+        burst: 0,
+    };
+    Ok(BareClient::connect(&options).await?)
 }
 
 /// The API server and etcd clean up after thousands of writes, and the API server collects its garbage: neither what is

@@ -66,7 +66,7 @@ impl Frames {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        self.buffer.extend_from_slice(&data);
+                        self.take(data);
                     }
                 }
                 Some(Err(error)) => return Err(CallError::NoAnswer(error.to_string())),
@@ -79,6 +79,14 @@ impl Frames {
     pub fn rest(&mut self) -> Bytes {
         self.searched = 0;
         self.buffer.split().freeze()
+    }
+
+    /// A piece that begins with an event, which most do, is not copied.
+    fn take(&mut self, data: Bytes) {
+        if !self.buffer.is_empty() {
+            return self.buffer.extend_from_slice(&data);
+        }
+        self.buffer = data.try_into_mut().unwrap_or_else(|data| data.as_ref().into());
     }
 
     fn line(&mut self) -> Option<Bytes> {
@@ -115,10 +123,17 @@ fn too_long() -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+    use std::convert::Infallible;
     use volcano_api::protobuf;
 
     async fn all(format: Format, body: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
-        let mut frames = Frames::new(format, Body::from(body.to_vec()));
+        events(format, Body::from(body.to_vec())).await
+    }
+
+    async fn events(format: Format, body: Body) -> Result<Vec<Vec<u8>>, CallError> {
+        let mut frames = Frames::new(format, body);
         let mut all = Vec::new();
         while let Some(frame) = frames.next().await? {
             all.push(frame.to_vec());
@@ -140,6 +155,36 @@ mod tests {
         ];
         for (body, expected) in cases {
             assert_eq!(all(protobuf, body).await.unwrap(), expected, "{body:?}");
+        }
+    }
+
+    /// A body that comes in two pieces; nobody else holds them when they are alone, as those of a plain connection.
+    fn in_two(body: &[u8], at: usize, alone: bool) -> Body {
+        let whole = Bytes::copy_from_slice(body);
+        let pieces = if alone {
+            [body[..at].to_vec().into(), body[at..].to_vec().into()]
+        } else {
+            [whole.slice(..at), whole.slice(at..)]
+        };
+        let frames = pieces.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+        Body::wrap_body(StreamBody::new(futures::stream::iter(frames)))
+    }
+
+    #[tokio::test]
+    async fn events_are_the_same_wherever_the_body_is_cut() {
+        let lines: (_, &[u8]) = (Format::Json, b"one\ntwo\n\nfour\nfi");
+        let measured: (_, &[u8]) = (
+            Format::Protobuf(protobuf::POD),
+            b"\0\0\0\x03one\0\0\0\0\0\0\0\x03two\0\0",
+        );
+        for (format, body) in [lines, measured] {
+            let expected = all(format, body).await.unwrap();
+            for at in 0..=body.len() {
+                for alone in [true, false] {
+                    let events = events(format, in_two(body, at, alone)).await.unwrap();
+                    assert_eq!(events, expected, "{format:?} cut at {at}, alone: {alone}");
+                }
+            }
         }
     }
 

@@ -1,15 +1,13 @@
 //! What the API server can do: a client that decides nothing. It sends what the scheduler sends and asks for what the
 //! scheduler asks for, over connections of the same kind.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use volcano_api::protobuf::{self, Tables};
-pub use volcano_runtime::client::Client;
-use volcano_runtime::client::{Options, Search};
+use volcano_runtime::client::Client;
 use volcano_testcluster::objects;
 
 /// What the scheduler lists when it starts, and in which form.
@@ -22,19 +20,6 @@ const KINDS: &[(&str, Option<Tables>)] = &[
 ];
 /// What the bookmark that ends a streamed list has in it.
 const LIST_END: &[u8] = b"k8s.io/initial-events-end";
-
-/// A client without connections yet and without a limit of its own.
-pub async fn client(kubeconfig: &Path) -> anyhow::Result<Client> {
-    let options = Options {
-        kubeconfig: Some(kubeconfig.to_owned()),
-        master: None,
-        context: None,
-        search: Search::default(),
-        qps: 0.0,
-        burst: 0,
-    };
-    Ok(Client::connect(&options).await?)
-}
 
 /// The names and UIDs of the pods of a namespace.
 pub async fn pods(client: &kube::Client, namespace: &str) -> anyhow::Result<Vec<(String, String)>> {

@@ -13,6 +13,7 @@ use volcano_testcluster::objects;
 
 use super::limit;
 use super::{Bench, LONGEST_P99_MS, pod};
+use crate::bench::{BareClient, bare_client};
 
 /// Pods per second.
 const RATE: u32 = 50;
@@ -46,7 +47,7 @@ struct Spec {
 
 /// Measures the scheduler, and beside it a bare client that binds each pod as soon as it sees it.
 pub async fn run(bench: &Bench, seconds: u64, missed: &mut Vec<String>) -> anyhow::Result<()> {
-    let binder = limit::client(&bench.cluster.kubeconfig_path()).await?;
+    let binder = bare_client(&bench.cluster).await?;
     let bare = waits(&bench.client, "steady-bare", seconds, Some(&binder)).await?;
     let scheduler = bench.scheduler()?;
     super::wait_for(&scheduler, Duration::from_secs(60), |metrics| {
@@ -82,7 +83,7 @@ async fn waits(
     client: &Client,
     prefix: &str,
     seconds: u64,
-    binder: Option<&limit::Client>,
+    binder: Option<&BareClient>,
 ) -> anyhow::Result<Vec<Duration>> {
     let namespace = objects::unique_namespace(client, prefix).await?;
     let count = usize::try_from(seconds * u64::from(RATE))?;
@@ -124,7 +125,7 @@ async fn waits(
 async fn watch(
     client: Client,
     namespace: String,
-    binder: Option<limit::Client>,
+    binder: Option<BareClient>,
     bound: mpsc::UnboundedSender<(String, Instant)>,
 ) -> anyhow::Result<()> {
     let path = format!("{}?watch=true", objects::path("v1", &namespace, "pods", ""));
