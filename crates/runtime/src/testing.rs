@@ -20,6 +20,8 @@ pub enum Say {
     Events(Vec<Value>),
     /// It does what it is asked, and the answer gets lost.
     CutOff,
+    /// Nothing, for as long as anybody waits.
+    Nothing,
 }
 
 #[derive(Default)]
@@ -69,15 +71,19 @@ impl Server {
         let text = format!("{} {}{kind}", parts.method, parts.uri);
         let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        self.say(text, body).response().await
+    }
+
+    fn say(&self, text: String, body: Value) -> Say {
         let mut script = self.0.lock().unwrap();
-        script.heard.push((text.clone(), body));
         let says = script.says.iter_mut().find(|(start, _)| text.starts_with(start));
         let say = match says {
             Some((_, says)) if says.len() > 1 => says.pop_front(),
             Some((_, says)) => says.front().map(Say::again),
             None => None,
         };
-        say.unwrap_or(Say::Status(404, Value::Null)).response()
+        script.heard.push((text, body));
+        say.unwrap_or(Say::Status(404, Value::Null))
     }
 
     /// The requests so far, without their bodies.
@@ -119,10 +125,11 @@ impl Say {
             Say::Busy(status, after) => Say::Busy(*status, after),
             Say::Events(events) => Say::Events(events.clone()),
             Say::CutOff => Say::CutOff,
+            Say::Nothing => Say::Nothing,
         }
     }
 
-    fn response(self) -> Response {
+    async fn response(self) -> Response {
         match self {
             Say::Status(status, body) => {
                 let body = match (status, body) {
@@ -146,6 +153,7 @@ impl Say {
                 let broken = futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("cut off"))]);
                 Response::builder().status(201).body(Body::from_stream(broken))
             }
+            Say::Nothing => std::future::pending().await,
         }
         .unwrap()
     }

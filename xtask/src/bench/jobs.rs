@@ -53,7 +53,7 @@ pub struct JobsArgs {
     #[arg(long, default_value_t = 20)]
     pods: usize,
     /// Runs, in turn with the limit. The median of each counts.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
 

@@ -12,7 +12,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::execute::{Effect, Executor, Failed, Message, Problem, Sort};
+use super::execute::{Effect, Ended, Executor, Failed, Message, Problem, Sort};
 use super::feeds::{self, Running};
 use super::kinds::Controlling;
 use super::queue::Numbers;
@@ -23,6 +23,7 @@ use super::{job, kinds::Change, podgroup, queue, ttl};
 use crate::lease::Leadership;
 use crate::watch::Feed;
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +82,10 @@ pub struct Core {
     running: Running,
     store: Store,
     work: WorkQueue<Key>,
+    /// Taken from the line, and looked at when pods can be made again.
+    held: VecDeque<Key>,
+    /// Jobs whose counts are to be told later.
+    untold: WorkQueue<Key>,
     numbers: Numbers,
     /// The term in which this process leads.
     term: Option<u64>,
@@ -115,6 +120,8 @@ impl Core {
             shared,
             store,
             work: WorkQueue::default(),
+            held: VecDeque::new(),
+            untold: WorkQueue::default(),
             numbers: Numbers::default(),
             term: None,
             first_term,
@@ -134,7 +141,7 @@ impl Core {
             if now.duration_since(tidied) > TURN {
                 tidied = now;
                 self.work.tidy(now);
-                let waiting = self.work.waiting();
+                let waiting = self.work.waiting() + self.held.len();
                 self.shared.metrics.process().pending_writes("keys", waiting);
             }
             let is_busy = self.work_on();
@@ -190,16 +197,48 @@ impl Core {
 
     /// Looks at some keys whose time has come. Whether there are more.
     fn work_on(&mut self) -> bool {
+        self.tell_untold();
         for _ in 0..LOOKS_AT_ONCE {
             if !self.can_work() {
                 return false;
             }
-            match self.work.next(Instant::now()) {
+            match self.next_key() {
                 Some(key) => self.look_at(key),
                 None => return false,
             }
         }
         true
+    }
+
+    /// The next key whose time has come. Jobs that would make pods are held while there are pods enough to be made: a
+    /// plan has the body of each, and others may only need their PodGroup.
+    fn next_key(&mut self) -> Option<Key> {
+        let is_busy = self.executor.as_ref().is_some_and(Executor::is_busy);
+        if !is_busy && let Some(key) = self.held.pop_front() {
+            return Some(key);
+        }
+        let now = Instant::now();
+        while let Some(key) = self.work.next(now) {
+            if !is_busy || !self.makes_pods(&key) {
+                return Some(key);
+            }
+            self.held.push_back(key);
+        }
+        None
+    }
+
+    fn makes_pods(&self, key: &Key) -> bool {
+        matches!(key, Key::Job(at) if job::makes_pods(&self.store, at))
+    }
+
+    /// Looks again at Jobs whose counts are to be told, as many as there are lanes to spare.
+    fn tell_untold(&mut self) {
+        let now = Instant::now();
+        for _ in 0..self.executor.as_ref().map_or(0, Executor::spare) {
+            let Some(key) = self.untold.next(now) else { return };
+            self.untold.settled(&key, None, Duration::ZERO, now);
+            self.work.add(key, now);
+        }
     }
 
     /// One look. A panic in it is that of one object, and must not keep the others waiting.
@@ -282,9 +321,9 @@ impl Core {
     fn take_message(&mut self, message: Message) {
         match message {
             Message::Written(key, effect) => self.written(&key, effect),
-            Message::Done(key, writes, failed) => {
+            Message::Done(key, writes, ended) => {
                 if self.ended(writes) {
-                    self.done(&key, &failed);
+                    self.done(&key, &ended);
                 }
             }
             Message::Read(key, read) => {
@@ -343,12 +382,17 @@ impl Core {
         }
     }
 
-    fn done(&mut self, key: &Key, failed: &[Failed]) {
+    fn done(&mut self, key: &Key, ended: &Ended) {
         let now = Instant::now();
         let after = self.after.remove(key).unwrap_or_default();
-        if failed.is_empty() {
-            return self.work.settled(key, after.again_at, after.rest, now);
-        }
+        let failed = match ended {
+            Ended::Failed(failed) => failed,
+            Ended::Whole => return self.work.settled(key, after.again_at, after.rest, now),
+            Ended::PutOff => {
+                self.untold.add(key.clone(), now);
+                return self.work.settled(key, after.again_at, after.rest, now);
+            }
+        };
         self.tell(key, failed);
         let problems = failed.iter().map(|failed| &failed.problem);
         if let Key::Job(at) = key {
@@ -533,6 +577,8 @@ impl Core {
         }
         // Somebody else may have led in between: what was decided and not written is forgotten.
         self.work.clear();
+        self.held.clear();
+        self.untold.clear();
         self.after.clear();
         self.store.forget_memories();
         self.store.is_of_term = self.term.is_some() && self.term == self.first_term;

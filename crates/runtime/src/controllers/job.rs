@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use volcano_api::batch::{Job, JobPhase};
 use volcano_api::names::events;
+use volcano_api::scheduling::{PodGroup, PodGroupPhase};
 use volcano_api::time::{GoDuration, Time};
 use volcano_reconcile::job::{self, Memory, Observed, discard, objects_of, reconcile};
 use volcano_reconcile::plugins;
@@ -41,6 +42,20 @@ pub fn look(store: &mut Store, at: &str, is_exhausted: bool, now: Time, moment: 
     }
     entry.memory = memory;
     look
+}
+
+/// Whether a look at a Job is likely to make pods: it has fewer than it wants, and a PodGroup that is admitted.
+pub fn makes_pods(store: &Store, at: &str) -> bool {
+    let Some((entry, job)) = store.job(at).and_then(|entry| Some((entry, entry.job()?))) else {
+        return false;
+    };
+    let wanted: i64 = job.spec.tasks.iter().map(|task| i64::from(task.replicas)).sum();
+    let is_admitted = |group: &PodGroup| {
+        let phase = &group.status.phase;
+        !phase.is_unset() && *phase != PodGroupPhase::Pending
+    };
+    i64::try_from(entry.pods().count()).is_ok_and(|pods| pods < wanted)
+        && store.group_of_job(job).is_some_and(is_admitted)
 }
 
 /// Nothing now. What is waited for may have changed nothing else here, so that nobody tells when it is there.

@@ -8,6 +8,8 @@ use crate::testing::{Say, Server};
 use crate::{client, logging, serve};
 use serde_json::json;
 use tokio::task::JoinSet;
+use volcano_api::names::kinds::POD;
+use volcano_reconcile::write::Write;
 
 fn options() -> Options {
     Options {
@@ -138,4 +140,57 @@ async fn what_was_listed_before_the_term_is_asked_for_and_what_was_listed_in_it_
             "{heard:?}"
         );
     }
+}
+
+/// A heart that leads, and its Job's key.
+async fn leading(server: &Server) -> (Bench, Key) {
+    let pending = json!({"state": {"phase": "Pending"}});
+    let mut bench = Bench::new(server, &pending, Some(1)).await;
+    bench.is_said(term(1));
+    (bench, Key::Job("ns/j".to_owned()))
+}
+
+#[tokio::test]
+async fn a_job_that_would_make_pods_is_held_while_there_are_enough_to_be_made() {
+    let server = Server::default().says("POST", [Say::Nothing]);
+    let (mut bench, key) = leading(&server).await;
+    let core = &mut bench.core;
+    let other = || Key::Job("ns/other".to_owned());
+    let mut others = 0;
+    while let Some(executor) = core.executor.as_mut().filter(|executor| !executor.is_busy()) {
+        let pod = |at: usize| Write::Create {
+            target: Target::named(POD, "ns", &format!("p{at}")),
+            body: json!({}),
+            fill: None,
+        };
+        executor.start(other(), Plan::of(vec![(0..32).map(pod).collect()]), false);
+        others += 1;
+    }
+    while core.work_on() {}
+    assert!(core.held.iter().eq([&key]));
+    assert!(
+        core.executor.as_ref().is_some_and(Executor::has_room),
+        "others have room"
+    );
+    core.take_message(Message::Done(other(), 32, Ended::Whole));
+    while core.work_on() {}
+    assert!(
+        core.held.is_empty() && core.after.contains_key(&key),
+        "after one of {others}"
+    );
+}
+
+#[tokio::test]
+async fn a_job_whose_counts_were_put_off_is_looked_at_again_when_there_is_room() {
+    let server = Server::default().says("POST", [Say::Nothing]);
+    let (mut bench, key) = leading(&server).await;
+    let core = &mut bench.core;
+    while core.work_on() {}
+    assert!(core.after.contains_key(&key));
+    core.take_message(Message::Done(key.clone(), 1, Ended::PutOff));
+    assert!(!core.after.contains_key(&key));
+    assert_eq!((core.untold.waiting(), core.work.waiting()), (1, 0));
+    core.work_on();
+    assert_eq!(core.untold.waiting(), 0);
+    assert!(core.after.contains_key(&key), "it is worked on again");
 }

@@ -42,18 +42,40 @@ const LANES_PER_PLAN: usize = 32;
 const MOST_WRITES: usize = 10_000;
 /// Plans under way at the most.
 const MOST_PLANS: usize = 1_000;
+/// When plans under way could use this many lanes, further ones that make pods would only be kept in memory.
+const ENOUGH: usize = 8 * LANES;
 
 /// What came of a plan, piece by piece.
 #[derive(Debug)]
 pub enum Message {
     /// The API server answered to a write.
     Written(Key, Effect),
-    /// A plan is carried out, or some of its writes failed.
-    Done(Key, usize, Vec<Failed>),
+    /// A plan of so many writes has ended.
+    Done(Key, usize, Ended),
     /// What was to be read: each object, if it is there.
     Read(Key, Result<Vec<(Target, Option<Value>)>, Problem>),
     /// The newest versions of a Job and its pods, if the Job is there.
     Asked(Key, Result<Option<Reading>, Problem>),
+}
+
+/// How a plan ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// All of it is done.
+    Whole,
+    /// What can be told later is to be told later; all else is done.
+    PutOff,
+    /// Some writes failed, and what was to follow them was dropped.
+    Failed(Vec<Failed>),
+}
+
+/// What came of a write.
+#[derive(Debug)]
+enum Outcome {
+    /// It is done, and changed this.
+    Written(Option<Effect>),
+    /// It can be done later, and no lane is to spare now.
+    PutOff,
 }
 
 /// What a write changed.
@@ -104,6 +126,8 @@ pub struct Executor {
     running: JoinSet<()>,
     to: mpsc::UnboundedSender<Message>,
     writes: usize,
+    /// Lanes that the plans under way could use.
+    lanes: usize,
     plans: usize,
 }
 
@@ -120,6 +144,7 @@ impl Executor {
             running: JoinSet::new(),
             to,
             writes: 0,
+            lanes: 0,
             plans: 0,
         }
     }
@@ -127,6 +152,16 @@ impl Executor {
     /// Whether another plan can be taken on.
     pub fn has_room(&self) -> bool {
         self.plans < MOST_PLANS && self.writes < MOST_WRITES
+    }
+
+    /// Whether there is enough under way to keep all lanes busy for a while.
+    pub fn is_busy(&self) -> bool {
+        self.lanes >= ENOUGH
+    }
+
+    /// Lanes to spare for what can be told later.
+    pub fn spare(&self) -> usize {
+        self.sender.spare()
     }
 
     /// Whether nothing is under way.
@@ -139,15 +174,16 @@ impl Executor {
         while self.running.try_join_next().is_some() {}
         let writes = plan.steps.iter().map(Vec::len).sum();
         self.writes += writes;
+        self.lanes += lanes_of(writes);
         self.plans += 1;
         let (sender, to) = (self.sender.clone(), self.to.clone());
         self.running.spawn(async move {
             let work = carry_out(&sender, &key, plan, changes_phase, &to);
-            let failed = match AssertUnwindSafe(work).catch_unwind().await {
-                Ok(failed) => failed,
-                Err(_) => vec![broke_off()],
+            let ended = match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(ended) => ended,
+                Err(_) => Ended::Failed(vec![broke_off()]),
             };
-            let _ = to.send(Message::Done(key, writes, failed)); // Nobody is left to care.
+            let _ = to.send(Message::Done(key, writes, ended)); // Nobody is left to care.
         });
     }
 
@@ -187,17 +223,23 @@ impl Executor {
     pub fn ended(&mut self, writes: usize) {
         self.plans = self.plans.saturating_sub(1);
         self.writes = self.writes.saturating_sub(writes);
+        self.lanes = self.lanes.saturating_sub(lanes_of(writes));
     }
 }
 
-/// Carries a plan out. What failed of it; nothing when all of it is done.
+/// Lanes that a plan of so many writes could use.
+fn lanes_of(writes: usize) -> usize {
+    writes.min(LANES_PER_PLAN)
+}
+
+/// Carries a plan out.
 async fn carry_out(
     sender: &Sender,
     key: &Key,
     plan: Plan,
     changes_phase: bool,
     to: &mpsc::UnboundedSender<Message>,
-) -> Vec<Failed> {
+) -> Ended {
     for step in plan.steps {
         let mut answers = futures::stream::iter(step)
             .map(|write| async move {
@@ -206,13 +248,14 @@ async fn carry_out(
                 (write, outcome)
             })
             .buffer_unordered(LANES_PER_PLAN);
-        let mut failed = Vec::new();
+        let (mut failed, mut is_put_off) = (Vec::new(), false);
         while let Some((write, outcome)) = answers.next().await {
             match outcome {
-                Ok(Some(effect)) => {
+                Ok(Outcome::Written(Some(effect))) => {
                     let _ = to.send(Message::Written(key.clone(), effect)); // Nobody is left to care.
                 }
-                Ok(None) => {}
+                Ok(Outcome::Written(None)) => {}
+                Ok(Outcome::PutOff) => is_put_off = true,
                 Err(problem) => failed.push(Failed {
                     write: Some(write),
                     problem,
@@ -220,10 +263,13 @@ async fn carry_out(
             }
         }
         if !failed.is_empty() {
-            return failed;
+            return Ended::Failed(failed);
+        }
+        if is_put_off {
+            return Ended::PutOff;
         }
     }
-    Vec::new()
+    Ended::Whole
 }
 
 fn broke_off() -> Failed {

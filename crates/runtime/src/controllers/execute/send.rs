@@ -4,7 +4,7 @@
 //! [`is_replaced`].
 
 use super::lanes::{Lanes, Urgency};
-use super::{Effect, Problem, Sort, keys};
+use super::{Effect, Outcome, Problem, Sort, keys};
 use crate::client::{CallError, Client, Page, Patch, Resource};
 use crate::controllers::kinds::{self, Change, Spot, number};
 use crate::controllers::recorder::Recorder;
@@ -59,11 +59,16 @@ impl Sender {
         self.is_stopped.load(Ordering::Acquire)
     }
 
-    /// Carries a write out, once.
-    pub async fn write(&self, write: &Write, urgency: Urgency) -> Result<Option<Effect>, Problem> {
+    /// Lanes to spare for what can be told later.
+    pub fn spare(&self) -> usize {
+        self.lanes.spare()
+    }
+
+    /// Carries a write out, once, or not now.
+    pub async fn write(&self, write: &Write, urgency: Urgency) -> Result<Outcome, Problem> {
         if let Write::Event(event) = write {
             self.recorder.tell(event);
-            return Ok(None);
+            return Ok(Outcome::Written(None));
         }
         // The keys are made before there is a lane to send them: others can use it meanwhile.
         let filled = match write {
@@ -74,11 +79,13 @@ impl Sender {
             } => Some(with_keys(body.clone()).await?),
             _ => None,
         };
-        let _lane = self.lanes.take(urgency).await;
+        let Some(_lane) = self.lanes.take(urgency).await else {
+            return Ok(Outcome::PutOff);
+        };
         if self.is_stopped() {
             return Err(CallError::Fenced.into());
         }
-        match write {
+        let effect = match write {
             Write::Create { target, body, .. } => self
                 .create(target, filled.as_ref().unwrap_or(body))
                 .await
@@ -94,7 +101,8 @@ impl Sender {
             }
             Write::Delete { target, foreground } => self.delete(target, *foreground).await,
             Write::Event(_) => Ok(None),
-        }
+        };
+        effect.map(Outcome::Written)
     }
 
     async fn create(&self, target: &Target, body: &Value) -> Result<Effect, Problem> {

@@ -40,13 +40,22 @@ impl Desk {
                     assert_eq!(of, key());
                     effects.push(effect);
                 }
-                Message::Done(_, writes, failed) => {
+                Message::Done(_, writes, ended) => {
                     self.executor.ended(writes);
-                    return (effects, failed);
+                    return (effects, failed(ended));
                 }
                 Message::Read(..) | Message::Asked(..) => unreachable!("nothing is to be read"),
             }
         }
+    }
+}
+
+/// What failed of a plan that was not put off.
+fn failed(ended: Ended) -> Vec<Failed> {
+    match ended {
+        Ended::Whole => Vec::new(),
+        Ended::Failed(failed) => failed,
+        Ended::PutOff => panic!("there were lanes to spare"),
     }
 }
 
@@ -309,9 +318,9 @@ async fn one_that_is_stopped_sends_nothing_more_and_tells_what_was_answered() {
                 answered += 1;
                 desk.executor.stop();
             }
-            Message::Done(_, writes, failed) => {
+            Message::Done(_, writes, ended) => {
                 desk.executor.ended(writes);
-                break failed;
+                break failed(ended);
             }
             other => panic!("{other:?}"),
         }
@@ -321,6 +330,38 @@ async fn one_that_is_stopped_sends_nothing_more_and_tells_what_was_answered() {
     assert_eq!(answered, server.heard().len(), "what was sent comes to its end");
     assert_eq!(answered + failed.len(), PODS);
     assert!(failed.iter().all(|failed| failed.problem.sort == Sort::Fenced));
+}
+
+#[tokio::test]
+async fn counts_are_put_off_while_all_lanes_are_taken_and_phases_are_not() {
+    let jobs = "PATCH /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs/j/status";
+    let server = Server::default().says("POST", [Say::Nothing]);
+    let mut desk = desk(&server).await;
+    assert_eq!(desk.executor.spare(), LANES);
+    for plan in 0..ENOUGH / LANES_PER_PLAN {
+        assert!(!desk.executor.is_busy(), "with {plan} plans under way");
+        let pods = (0..LANES_PER_PLAN + 1).map(|at| create(POD, &format!("p{plan}-{at}")));
+        desk.executor.start(key(), Plan::of(vec![pods.collect()]), false);
+    }
+    assert!(desk.executor.is_busy());
+    server.wait_for("POST", LANES).await;
+    assert_eq!(desk.executor.spare(), 0);
+    let status = || Plan::of(vec![vec![patch(JOB, "j", true, None)]]);
+    desk.executor.start(key(), status(), true);
+    desk.executor.start(key(), status(), false);
+    let message = tokio::time::timeout(Duration::from_secs(20), desk.messages.recv()).await;
+    let message = message.expect("a message in time").unwrap();
+    assert!(
+        matches!(message, Message::Done(_, 1, Ended::PutOff)),
+        "{message:?}"
+    );
+    let heard = server.heard();
+    assert!(
+        !heard.iter().any(|request| request.starts_with(jobs)),
+        "{heard:?}"
+    );
+    desk.executor.ended(LANES_PER_PLAN + 1);
+    assert!(!desk.executor.is_busy());
 }
 
 #[tokio::test]
