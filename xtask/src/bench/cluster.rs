@@ -208,6 +208,7 @@ impl Bench {
         let pods = (0..args.existing)
             .map(|at| pod(&namespace, at).spec("nodeName", node_name(at % args.nodes).into()));
         objects::create_pods(&self.client, pods).await?;
+        rest(&self.client).await?;
         let client = bare_client(&self.cluster).await?;
         let lists = limit::list_everything(&client).await?;
         let began = Instant::now();
