@@ -347,12 +347,14 @@ async fn counts_are_put_off_while_all_lanes_are_taken_and_phases_are_not() {
     server.wait_for("POST", LANES).await;
     assert_eq!(desk.executor.spare(), 0);
     let status = || Plan::of(vec![vec![patch(JOB, "j", true, None)]]);
-    desk.executor.start(key(), status(), true);
+    let phase = Key::Job("ns/phase".to_owned());
+    desk.executor.start(phase, status(), true);
     desk.executor.start(key(), status(), false);
     let message = tokio::time::timeout(Duration::from_secs(20), desk.messages.recv()).await;
     let message = message.expect("a message in time").unwrap();
+    // The phase was there first: it would have been told of first.
     assert!(
-        matches!(message, Message::Done(_, 1, Ended::PutOff)),
+        matches!(&message, Message::Done(of, 1, Ended::PutOff) if *of == key()),
         "{message:?}"
     );
     let heard = server.heard();
