@@ -4,7 +4,8 @@ use super::status::{Counts, Status};
 use crate::ids::{QueueId, Sym, TaskId};
 use crate::resource::Resource;
 use std::sync::Arc;
-use volcano_api::meta::LabelSelector;
+use volcano_api::meta::{LabelSelector, ObjectMeta};
+use volcano_api::names::kinds::JOB;
 use volcano_api::scheduling::{NetworkTopology, PodGroupPhase};
 use volcano_api::time::Time;
 
@@ -62,6 +63,8 @@ pub struct Group {
     pub uid: Box<str>,
     /// Microseconds since 1970.
     pub created: i64,
+    /// Who manages it.
+    pub manager: Manager,
     /// Gang size.
     pub min_member: i32,
     /// Sum of the minimums by role.
@@ -88,6 +91,28 @@ pub struct Group {
     pub network_topology: Option<NetworkTopology>,
     /// How its pods split into sub-groups.
     pub sub_groups: Vec<SubGroupPolicy>,
+}
+
+/// Who manages a PodGroup. No decision depends on it; how soon its status has to be written does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manager {
+    /// Nobody: its pods are made whatever its status says.
+    Nobody,
+    /// The Job controller, which makes no pod before the group is admitted.
+    Job,
+    /// Another controller, which may wait for that as well.
+    Other,
+}
+
+impl Manager {
+    /// The one that an object names.
+    pub fn of(meta: &ObjectMeta) -> Self {
+        match meta.controller() {
+            None => Manager::Nobody,
+            Some(owner) if owner.kind == JOB.kind && owner.api_version == JOB.api_version() => Manager::Job,
+            Some(_) => Manager::Other,
+        }
+    }
 }
 
 /// A sub-group policy.

@@ -7,6 +7,7 @@ use crate::writes::order::{
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 use volcano_api::meta::ConditionStatus;
 use volcano_api::names::{events, kinds};
 use volcano_api::scheduling::{PodGroupCondition, PodGroupPhase, PodGroupStatus};
@@ -16,7 +17,7 @@ use volcano_engine::Engine;
 use volcano_engine::effect::{Effect, Nomination};
 use volcano_engine::ids::{DimId, JobId, NodeId, QueueId, TaskId};
 use volcano_engine::model::Model;
-use volcano_engine::model::job::{Condition, Phase};
+use volcano_engine::model::job::{Condition, Manager, Phase};
 use volcano_engine::plugins::predicates::volumes::binding::Source;
 use volcano_engine::resource::Resource;
 
@@ -168,8 +169,19 @@ fn group_status(
         name: m.strings.shared(job.name),
         uid,
         sequence,
+        settles: settles(group.manager),
         status: value,
     }))
+}
+
+/// How long the first status of a PodGroup waits. A group and its pods are often made in one go: that it may have pods
+/// need not be written when they are bound a moment later. But who waits for it to make the pods is not kept waiting.
+fn settles(manager: Manager) -> Duration {
+    match manager {
+        Manager::Job => Duration::ZERO,
+        Manager::Other => Duration::from_millis(25),
+        Manager::Nobody => Duration::from_millis(250),
+    }
 }
 
 fn written_phase(phase: Phase) -> PodGroupPhase {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 use volcano_api::time::Time;
 
 /// One incarnation of a pod.
@@ -125,6 +126,8 @@ pub struct GroupStatus {
     pub uid: Arc<str>,
     /// Which decision this is.
     pub sequence: u64,
+    /// How long the first one waits for a newer one to replace it.
+    pub settles: Duration,
     /// The fields that belong to the scheduler.
     pub status: Value,
 }

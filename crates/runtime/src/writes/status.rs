@@ -34,8 +34,6 @@ const SAME_PHASE: Duration = Duration::from_secs(1);
 /// Why a pod waits is written after this time at the earliest: while the pods of a gang are being made, each waits for
 /// the others and is bound a moment later.
 const FIRST_CONDITION: Duration = Duration::from_millis(300);
-/// A PodGroup's first status is written after this time. Controllers wait for it to make the pods: it has to be short.
-const FIRST_GROUP: Duration = Duration::from_millis(25);
 /// A queue's status is written again after this time.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pods of a bind come back through the watch, and a cycle makes a new status of them, in about this time.
@@ -104,10 +102,8 @@ impl Status for GroupStatus {
         hash_json(&self.status["phase"], hasher);
     }
 
-    /// Operators make a group and its pods in one go: that it may have pods need not be written when they are bound a
-    /// moment later.
     fn settles(&self) -> Duration {
-        FIRST_GROUP
+        self.settles
     }
 }
 

@@ -88,6 +88,7 @@ fn group_status(status: Value) -> Order {
         name: "g".into(),
         uid: "ug".into(),
         sequence: 7,
+        settles: Duration::from_millis(25),
         status,
     })
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use volcano_testcluster::objects;
 
 use super::limit;
-use super::{Bench, LONGEST_P99_MS, pod};
+use super::{Bench, LONGEST_P99_MS, MOST_WRITES, pod};
 use crate::bench::{BareClient, bare_client};
 
 /// Pods per second.
@@ -72,6 +72,11 @@ pub async fn run(bench: &Bench, seconds: u64, missed: &mut Vec<String>) -> anyho
     if beyond > LONGEST_P99_MS {
         missed.push(format!(
             "p99 is {beyond:.0} ms beyond the API server's own, {LONGEST_P99_MS} allowed"
+        ));
+    }
+    if writes > MOST_WRITES {
+        missed.push(format!(
+            "{RATE} pods/s: {writes:.2} writes for each pod, {MOST_WRITES} allowed"
         ));
     }
     Ok(())

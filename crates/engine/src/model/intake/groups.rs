@@ -4,7 +4,7 @@ use super::{micros, parse_bool};
 use crate::ids::{JobId, QueueId, Sym, TaskId};
 use crate::model::Model;
 use crate::model::class;
-use crate::model::job::{Condition, Group, Job, Phase, Role, SubGroupPolicy, SubJob};
+use crate::model::job::{Condition, Group, Job, Manager, Phase, Role, SubGroupPolicy, SubJob};
 use crate::model::status::Counts;
 use crate::model::task::Task;
 use crate::resource::Resource;
@@ -166,6 +166,7 @@ impl Model {
         Group {
             uid: meta.uid.as_str().into(),
             created: micros(meta.creation_timestamp),
+            manager: Manager::of(meta),
             min_member: spec.min_member,
             role_minimum_total: spec
                 .min_task_member

@@ -3,6 +3,7 @@
 use crate::config::{SchedulerConf, catalog};
 use crate::model::SchedulerNames;
 use crate::model::delta::Delta;
+use crate::model::job::Manager;
 use crate::model::kind::Kind;
 use crate::model::node::Block;
 use crate::model::status::Status;
@@ -203,6 +204,33 @@ fn a_group_made_again_is_told_why_it_waits_and_has_its_own_status() {
     assert_eq!(phase(&engine), "Inqueue");
     group(&mut engine, "g", "g3", 1, "100");
     assert_eq!(phase(&engine), "Pending", "it was not admitted");
+}
+
+#[test]
+fn who_manages_a_group_is_known_by_its_controller() {
+    let manager = |owners: Value| {
+        let mut engine = engine("enqueue, allocate");
+        engine.apply(Delta::PodGroup(read(json!({
+            "metadata": {"name": "g", "namespace": "ns", "uid": "g1", "ownerReferences": owners},
+        }))));
+        let m = engine.model();
+        let job = m.job(m.find_job("ns", "g").expect("a known group"));
+        job.group.as_ref().expect("it was told").manager
+    };
+    let owner = |version: &str, kind: &str, controller: bool| json!({"apiVersion": version, "kind": kind, "name": "o", "uid": "o1", "controller": controller});
+    assert_eq!(manager(json!([])), Manager::Nobody);
+    assert_eq!(
+        manager(json!([owner("batch.volcano.sh/v1alpha1", "Job", false)])),
+        Manager::Nobody
+    );
+    assert_eq!(
+        manager(json!([
+            owner("v1", "ConfigMap", false),
+            owner("batch.volcano.sh/v1alpha1", "Job", true)
+        ])),
+        Manager::Job
+    );
+    assert_eq!(manager(json!([owner("batch/v1", "Job", true)])), Manager::Other);
 }
 
 #[test]

@@ -230,6 +230,7 @@ fn group(job: &str, sequence: u64, status: Value) -> Order {
         name: job.into(),
         uid: format!("uid-{job}").into(),
         sequence,
+        settles: ms(25),
         status,
     })
 }

@@ -28,6 +28,27 @@ fn only_the_latest_status_is_written() {
 }
 
 #[test]
+fn the_first_status_of_a_group_waits_as_long_as_it_says_and_the_next_ones_do_not() {
+    for settles in [ms(0), ms(250)] {
+        let mut desk = Desk::new(1);
+        let order = |sequence, phase: &str| {
+            let mut order = group("g", sequence, json!({"phase": phase}));
+            if let Order::GroupStatus(status) = &mut order {
+                status.settles = settles;
+            }
+            order
+        };
+        desk.order(order(1, "Pending"));
+        desk.order(order(2, "Inqueue"));
+        let (waited, sent) = desk.until_sent();
+        assert_eq!((waited, sent.len()), (settles, 1), "{sent:?}");
+        desk.all_done();
+        desk.order(order(3, "Running"));
+        assert_eq!(desk.until_sent().0, ms(0));
+    }
+}
+
+#[test]
 fn a_group_that_is_gone_is_told_so() {
     let mut desk = Desk::new(1);
     desk.order(group("g", 1, json!({})));
