@@ -49,9 +49,6 @@ const TURN: Duration = Duration::from_secs(1);
 const RESTS: u32 = 4;
 /// A key is not looked at again before this without news. Timers are no finer.
 const SOONEST: Duration = Duration::from_millis(1);
-/// While the lanes are busy for a while anyway, answers and changes are gathered for this long: to wake up for each of
-/// thousands costs more than to take it in, and the API server needs the processor more.
-const GATHERED: Duration = Duration::from_millis(5);
 /// Looks that take less are not worth a rest.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -148,9 +145,6 @@ impl Core {
                 self.shared.metrics.process().pending_writes("keys", waiting);
             }
             let is_busy = self.work_on();
-            if self.executor.as_ref().is_some_and(Executor::is_busy) {
-                tokio::time::sleep(GATHERED).await;
-            }
             let next = if is_busy { now } else { self.next_turn(now) };
             tokio::select! {
                 biased;

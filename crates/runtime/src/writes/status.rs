@@ -4,7 +4,7 @@
 //!
 //! | kind | rule |
 //! |---|---|
-//! | PodGroup | not while its binds are under way, as they bring the final status anyway: that saves a write per gang; the same phase again after a second |
+//! | PodGroup | not while its binds are under way, as they bring the final status anyway: that saves a write per gang; the first one after a time that depends on who manages the group; the same phase again after a second |
 //! | pod | the first after a moment; the same reason again after a few seconds: messages with numbers in them change all the time |
 //! | queue, NodeShard | once a second |
 //! | gate of a pod | at once |
