@@ -25,12 +25,8 @@ const FIELDS: [(u32, u32, &[&str]); 5] = [
     (0, 6, DAYS),
 ];
 
-/// Whether a text is a schedule. A time zone before it is passed over.
+/// Whether a text is a schedule. One with a time zone before it is none.
 pub(crate) fn is_schedule(text: &str) -> bool {
-    let text = match text.split_once(' ') {
-        Some((zone, rest)) if zone.starts_with("TZ=") || zone.starts_with("CRON_TZ=") => rest.trim(),
-        _ => text,
-    };
     if let Some(duration) = text.strip_prefix(EVERY) {
         return duration.parse::<GoDuration>().is_ok();
     }
@@ -99,8 +95,6 @@ mod tests {
             "  0   1 * * *  ",
             "@daily",
             "@every 1h30m",
-            "TZ=Europe/Berlin 0 * * * *",
-            "CRON_TZ=UTC @hourly",
         ];
         for text in good {
             assert!(is_schedule(text), "{text}");
@@ -137,6 +131,8 @@ mod tests {
             "@every soon",
             "@Daily",
             "TZ=UTC",
+            "TZ=Europe/Berlin 0 * * * *",
+            "CRON_TZ=UTC @hourly",
         ];
         for text in bad {
             assert!(!is_schedule(text), "{text}");

@@ -4,7 +4,7 @@
 use volcano_api::batch::{CronJob, CronJobSpec};
 use volcano_api::names::admission::messages;
 
-use crate::field::{go_list, quote};
+use crate::field::quote;
 use crate::review::{Context, Operation, Request, Verdict, verdict};
 use crate::{Lookups, cron, syntax};
 
@@ -32,32 +32,31 @@ fn schedule_fault(cluster: &dyn Lookups, spec: &CronJobSpec) -> String {
     let mut text = String::new();
     if schedule.is_empty() {
         text.push_str(messages::SCHEDULE_REQUIRED);
-    } else {
-        if schedule.contains("TZ") {
-            text.push_str(messages::SCHEDULE_TIME_ZONE);
-        }
-        if !cron::is_schedule(schedule) {
-            text.push_str(messages::SCHEDULE_INVALID);
-        }
+    } else if schedule.contains("TZ") {
+        text.push_str(messages::SCHEDULE_TIME_ZONE);
+    } else if !cron::is_schedule(schedule) {
+        text.push_str(messages::SCHEDULE_INVALID);
     }
     if let Some(zone) = &spec.time_zone {
-        text.push_str(zone_fault(cluster, zone).unwrap_or_default());
+        text.push_str(&zone_fault(cluster, zone));
     }
     text
 }
 
-fn zone_fault(cluster: &dyn Lookups, zone: &str) -> Option<&'static str> {
+/// All that is wrong with a time zone, in a row: each part that cannot be one, and that the whole is none.
+fn zone_fault(cluster: &dyn Lookups, zone: &str) -> String {
     if zone.is_empty() {
-        Some(messages::TIME_ZONE_EMPTY)
-    } else if !zone.split('/').all(is_zone_part) {
-        Some(messages::TIME_ZONE_UNKNOWN)
-    } else if zone.eq_ignore_ascii_case("Local") {
-        Some(messages::TIME_ZONE_LOCAL)
-    } else if !cluster.has_time_zone(zone) {
-        Some(messages::TIME_ZONE_INVALID)
-    } else {
-        None
+        return messages::TIME_ZONE_EMPTY.to_owned();
     }
+    let unknown = zone.split('/').filter(|part| !is_zone_part(part)).count();
+    let mut text = messages::TIME_ZONE_UNKNOWN.repeat(unknown);
+    if zone.eq_ignore_ascii_case("Local") {
+        text.push_str(messages::TIME_ZONE_LOCAL);
+    } else if unknown > 0 || !cluster.has_time_zone(zone) {
+        // Nobody looks for a zone by a name that may lead elsewhere: there is none.
+        text.push_str(messages::TIME_ZONE_INVALID);
+    }
+    text
 }
 
 /// Whether a text can be a part of the name of a time zone. Parts are names of files, so they must not lead elsewhere.
@@ -77,5 +76,5 @@ fn name_fault(name: &str) -> String {
     if faults.is_empty() {
         return String::new();
     }
-    format!("invalid cronJob name {}: {}", quote(name), go_list(&faults))
+    format!("invalid cronJob name {}: {}", quote(name), faults.join("; "))
 }

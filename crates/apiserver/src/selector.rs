@@ -56,7 +56,9 @@ impl LabelSelector {
                 "In" => Ask::In(values),
                 "NotIn" => Ask::NotIn(values),
                 "Exists" => Ask::Exists,
-                _ => Ask::Missing,
+                "DoesNotExist" => Ask::Missing,
+                // No label is among no values: what is not understood selects nothing.
+                _ => Ask::In(Vec::new()),
             };
             asks.push((text(&expression["key"]), ask));
         }
@@ -310,6 +312,18 @@ mod tests {
         assert!(selector.matches_value(&json!({"metadata": {"labels": {"a": "1", "b": "3"}}})));
         assert!(!selector.matches_value(&json!({"metadata": {"labels": {"a": "1", "b": "2"}}})));
         assert!(!selector.matches_value(&json!({"metadata": {"labels": {"a": "1", "c": ""}}})));
+    }
+
+    #[test]
+    fn an_operator_that_does_not_exist_selects_nothing() {
+        for operator in [json!("doesnotexist"), json!("Gt"), json!(null)] {
+            let expression = json!({"key": "a", "operator": operator, "values": ["1"]});
+            let selector = LabelSelector::of(&json!({"matchExpressions": [expression]}));
+            for labels in [json!({}), json!({"a": "1"})] {
+                let object = json!({"metadata": {"labels": labels}});
+                assert!(!selector.matches_value(&object), "{operator} {labels}");
+            }
+        }
     }
 
     #[test]

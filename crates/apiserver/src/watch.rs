@@ -21,8 +21,10 @@ use tokio::time::Instant;
 
 /// Events that are sent at once, at most.
 const BATCH: usize = 512;
-/// Bytes of one piece of an answer, roughly. Allocators give out larger ones page by page.
+/// Bytes of one piece of an answer, unless one event is longer. Allocators give out larger ones page by page.
 const PIECE: usize = 64 << 10;
+/// Bytes around the object of an event, at most.
+const AROUND: usize = 40;
 /// A quiet watch gets a bookmark this often.
 const BOOKMARK: Duration = Duration::from_secs(60);
 /// A watch that says nothing of it is open at least this long.
@@ -111,14 +113,15 @@ impl Watcher {
         self.server.settled(page.revision).await?;
         self.position = page.revision;
         let mut piece = BytesMut::new();
+        let mut ahead = page.items.iter().map(|object| length_of(object)).sum();
         for object in &page.items {
+            self.make_room(&mut piece, object, &mut ahead);
             self.line(&mut piece, "ADDED", object);
-            self.cut(&mut piece, PIECE);
         }
         if self.options.initial_events == Some(true) && self.options.bookmarks {
             self.bookmark_line(&mut piece, page.revision, true);
         }
-        self.cut(&mut piece, 0);
+        self.lay_aside(&mut piece);
         Ok(())
     }
 
@@ -174,12 +177,13 @@ impl Watcher {
             }
         };
         let is_all = events.len() < BATCH;
+        let mut ahead = events.iter().map(|event| length_of(&event.object)).sum();
         for event in events {
+            self.make_room(&mut piece, &event.object, &mut ahead);
             self.event(&mut piece, &event);
             self.position = event.revision();
-            self.cut(&mut piece, PIECE);
         }
-        self.cut(&mut piece, 0);
+        self.lay_aside(&mut piece);
         if is_all && self.pieces.is_empty() {
             // Nothing of it was wanted; a bookmark may say how far it went.
             self.position = self.position.max(seen);
@@ -187,9 +191,21 @@ impl Watcher {
         is_all
     }
 
-    /// Lays aside a piece that is longer than this.
-    fn cut(&mut self, piece: &mut BytesMut, longest: usize) {
-        if piece.len() > longest {
+    /// Begins another piece if an object would make this one too long. A new one has room for what is `ahead`: one that
+    /// grows is copied each time.
+    fn make_room(&mut self, piece: &mut BytesMut, object: &Object, ahead: &mut usize) {
+        let size = length_of(object);
+        if piece.len() + size > PIECE {
+            self.lay_aside(piece);
+        }
+        if piece.is_empty() {
+            piece.reserve(size.max(PIECE.min(*ahead)));
+        }
+        *ahead = ahead.saturating_sub(size);
+    }
+
+    fn lay_aside(&mut self, piece: &mut BytesMut) {
+        if !piece.is_empty() {
             self.pieces.push_back(std::mem::take(piece).freeze());
         }
     }
@@ -234,7 +250,7 @@ impl Watcher {
                 table.to_string().into()
             }
         };
-        piece.reserve(bytes.len() + 40);
+        piece.reserve(bytes.len() + AROUND);
         piece.put_slice(b"{\"type\":\"");
         piece.put_slice(happened.as_bytes());
         piece.put_slice(b"\",\"object\":");
@@ -253,4 +269,9 @@ impl Watcher {
         piece.put_slice(object.to_string().as_bytes());
         piece.put_slice(b"}\n");
     }
+}
+
+/// Bytes of an event with this object, at most.
+fn length_of(object: &Object) -> usize {
+    object.bytes.len() + AROUND
 }

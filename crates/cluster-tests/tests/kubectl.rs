@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use volcano_apiserver::{LogRequest, LogSource, Options, Plane};
 use volcano_testcluster::binaries::{Binaries, Program};
@@ -53,9 +53,8 @@ struct Kubectl {
 }
 
 impl Kubectl {
-    /// Runs a command and writes down what it says.
-    fn run(&mut self, arguments: &str, input: &str) {
-        let mut child = Command::new(&self.program)
+    fn start(&self, arguments: &str) -> Child {
+        Command::new(&self.program)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(arguments.split_whitespace())
             .env("HOME", &self.home)
@@ -64,7 +63,29 @@ impl Kubectl {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap();
+            .unwrap()
+    }
+
+    /// Runs a command that follows what happens, another one once the first has shown what there is, and writes down what
+    /// both say, up to the line with these words.
+    fn follow(&mut self, arguments: &str, other: &str, last: &str) {
+        let mut child = self.start(&format!("{arguments} --request-timeout=30s"));
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut seen: Vec<String> = lines.by_ref().take(2).map(Result::unwrap).collect();
+        let before = self.transcript.len();
+        self.run(other, "");
+        let meanwhile = self.transcript.split_off(before);
+        while !seen.last().is_some_and(|line| line.contains(last)) {
+            seen.push(lines.next().unwrap().unwrap());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        self.transcript += &format!("$ kubectl {arguments} &\n{meanwhile}{}\n\n", seen.join("\n"));
+    }
+
+    /// Runs a command and writes down what it says.
+    fn run(&mut self, arguments: &str, input: &str) {
+        let mut child = self.start(arguments);
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         self.transcript += &format!("$ kubectl {arguments}\n");
@@ -186,17 +207,22 @@ async fn kubectl_does_what_it_does_on_kubernetes() {
         k.run("apply -f -", &QUEUE.replace("weight: 2", "wieght: 2"));
         k.run("apply -f -", &QUEUE.replace("weight: 2", "weight: heavy"));
         k.run("logs hello", "");
-        k.run("patch pod hello --subresource=status --type=merge -p {\"status\":{\"phase\":\"Succeeded\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}", "");
+        k.follow(
+            "get pods -l app=hi -w",
+            "patch pod hello --subresource=status --type=merge -p {\"status\":{\"phase\":\"Succeeded\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}",
+            "Succeeded",
+        );
         k.run(
             "wait --for=jsonpath={.status.phase}=Succeeded pod/hello --timeout=5s",
             "",
         );
+        k.run("wait --for=condition=Ready=False pod/hello --timeout=5s", "");
         k.run("describe pod hello", "");
         k.run("describe queue research", "");
-        k.run("get pods -l app=hi -w --request-timeout=1s", "");
         k.run("auth can-i create pods", "");
         k.run("api-resources --api-group=scheduling.volcano.sh", "");
-        k.run("delete pod hello", "");
+        k.follow("get pods -w --output-watch-events", "delete pod hello", "DELETED");
+        k.run("create -f -", POD);
         k.run("delete queue research", "");
         k.run("get pods", "");
         k.run("delete namespace default", "");

@@ -13,6 +13,11 @@ use std::sync::Arc;
 use volcano_api::names::{conditions, messages, reasons};
 use volcano_api::time::Time;
 
+/// Users are told again that a job waits after this long: whoever begins to watch later has to hear of it, too.
+const REMIND_MICROS: i64 = 30_000_000;
+/// As many jobs are told of again in one cycle, at most. The others have their turn in the next ones.
+const MOST_REMINDERS: usize = 8;
+
 /// Reports on every job that the cycle looked at or that changed, while placements that wait are still applied.
 /// `gang` says whether the plugin that owns the PodGroup conditions is configured.
 pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool, now: Time) {
@@ -25,13 +30,13 @@ pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool, now: Time) {
             ssn.m.tasks[task.index()].nominated = Some(ssn.m.nodes[node].name);
         }
     }
-    let nothing = JobReport::default();
+    let (nothing, mut reminders) = (JobReport::default(), 0);
     jobs.retain(|&job| ssn.m.in_session(job));
     for job in jobs {
         let report = ssn.reports.remove(&job);
         let known = report.as_ref().unwrap_or(&nothing);
         let text: Arc<str> = job_text(ssn.m, job, known).into();
-        group_status(ssn, job, known, &text, gang, now);
+        group_status(ssn, job, known, &text, gang, now, &mut reminders);
         pod_conditions(ssn, job, known, &text);
         ssn.reports.extend(report.map(|report| (job, report)));
     }
@@ -49,7 +54,16 @@ pub fn report(ssn: &mut Session<'_>, changed: &[JobId], gang: bool, now: Time) {
     ssn.figures.unschedulable_jobs = lacking.count();
 }
 
-fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str, gang: bool, now: Time) {
+/// What the cycle means for a PodGroup. `reminders` counts those that are only told again that they wait.
+fn group_status(
+    ssn: &mut Session<'_>,
+    id: JobId,
+    report: &JobReport,
+    text: &str,
+    gang: bool,
+    now: Time,
+    reminders: &mut usize,
+) {
     let job = ssn.m.job(id);
     let Some(group) = &job.group else { return };
     let short = job.min_available().saturating_sub(schedulable(ssn.m, id, report));
@@ -80,34 +94,45 @@ fn group_status(ssn: &mut Session<'_>, id: JobId, report: &JobReport, text: &str
     let phase = next_phase(ssn.m, id, unschedulable);
     let of = |status| job.counts.of(status);
     let counters = [of(Status::Running), of(Status::Succeeded), of(Status::Failed)];
-    let changed = group.phase_written != phase || group.conditions != list || group.counters != counters;
-    if !changed {
+    let is_changed =
+        group.phase_written != Some(phase) || group.conditions != list || group.counters != counters;
+    let waits = matches!(phase, Phase::Unknown | Phase::Pending | Phase::Inqueue);
+    let (told_at, now_micros) = (group.told_at, now.unix_micros());
+    let is_due = told_at.is_some_and(|at| now_micros.saturating_sub(at) >= REMIND_MICROS);
+    let is_reminder = !is_changed && waits && is_due && *reminders < MOST_REMINDERS;
+    if !is_changed && !is_reminder {
+        if told_at.is_none() {
+            ssn.m.told(id, now_micros);
+        }
         return;
     }
     let pending = job.counts.of(Status::Pending);
-    let event = match phase {
-        Phase::Unknown | Phase::Pending | Phase::Inqueue => {
-            let message = format!(
-                "{pending}/{} tasks in gang unschedulable: {text}",
-                job.counts.total()
-            );
-            (true, reasons::UNSCHEDULABLE, message)
-        }
-        _ => (false, conditions::SCHEDULED, messages::POD_GROUP_READY.to_owned()),
+    let event = if waits {
+        let message = format!(
+            "{pending}/{} tasks in gang unschedulable: {text}",
+            job.counts.total()
+        );
+        (true, reasons::UNSCHEDULABLE, message)
+    } else {
+        (false, conditions::SCHEDULED, messages::POD_GROUP_READY.to_owned())
     };
-    ssn.effects.push(Effect::GroupStatus {
-        job: id,
-        phase,
-        conditions: list.clone(),
-        counters,
-    });
+    if is_changed {
+        ssn.effects.push(Effect::GroupStatus {
+            job: id,
+            phase,
+            conditions: list.clone(),
+            counters,
+        });
+        ssn.m.set_group_status(id, phase, list, counters);
+    }
     ssn.effects.push(Effect::GroupEvent {
         job: id,
         warning: event.0,
         reason: event.1,
         message: event.2,
     });
-    ssn.m.set_group_status(id, phase, list, counters);
+    *reminders += usize::from(is_reminder);
+    ssn.m.told(id, now_micros);
 }
 
 /// One entry per type; of the two types that belong to the scheduler, the other one no longer holds.

@@ -255,4 +255,63 @@ mod tests {
         ];
         assert_eq!(steps, expected);
     }
+    /// The statuses and the messages of the warnings that a cycle has for groups.
+    fn told(engine: &mut Engine, seconds: i64) -> (Vec<&'static str>, Vec<String>) {
+        let cycle = engine.cycle(Time::from_unix_seconds(seconds), &mut |_| {});
+        let phase = |effect: &Effect| match effect {
+            Effect::GroupStatus { phase, .. } => Some(phase.name()),
+            _ => None,
+        };
+        let warning = |effect: &Effect| match effect {
+            Effect::GroupEvent {
+                warning: true,
+                message,
+                ..
+            } => Some(message.clone()),
+            _ => None,
+        };
+        let effects = &cycle.effects;
+        (
+            effects.iter().filter_map(phase).collect(),
+            effects.iter().filter_map(warning).collect(),
+        )
+    }
+
+    fn group(name: &str) -> Delta {
+        let group = json!({
+            "metadata": {"name": name, "namespace": "ns", "uid": name},
+            "spec": {"minMember": 3, "minResources": {"cpu": "100"}},
+        });
+        Delta::PodGroup(serde_json::from_value(group).unwrap())
+    }
+
+    fn full() -> Engine {
+        let text = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: overcommit}]}]";
+        let (mut engine, _) = Engine::new(conf(text), SchedulerNames::Any, "default");
+        let queue = json!({"metadata": {"name": "default"}});
+        engine.apply(Delta::Queue(serde_json::from_value(queue).unwrap()));
+        engine
+    }
+
+    #[test]
+    fn a_group_without_a_phase_that_is_not_admitted_is_pending_and_its_users_are_told_again() {
+        let mut engine = full();
+        engine.apply(group("g"));
+        let message = "0/0 tasks in gang unschedulable: pod group is not ready, 3 minAvailable. \
+            Origin reason is: resource in cluster is overused: overused cpu"
+            .to_owned();
+        assert_eq!(told(&mut engine, 100), (vec!["Pending"], vec![message.clone()]));
+        assert_eq!(told(&mut engine, 129), (vec![], vec![]), "nothing is new");
+        assert_eq!(told(&mut engine, 130), (vec![], vec![message]), "it still waits");
+        assert_eq!(told(&mut engine, 131), (vec![], vec![]), "it was told");
+    }
+
+    #[test]
+    fn of_many_that_wait_a_few_are_told_of_again_in_each_cycle() {
+        let mut engine = full();
+        (0..20).for_each(|at| engine.apply(group(&format!("g{at}"))));
+        assert_eq!(told(&mut engine, 100).1.len(), 20);
+        let again: Vec<usize> = (200..204).map(|at| told(&mut engine, at).1.len()).collect();
+        assert_eq!(again, [8, 8, 4, 0]);
+    }
 }

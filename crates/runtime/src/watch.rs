@@ -251,7 +251,7 @@ impl<F: Family, T: Object<F>> Watch<F, T> {
         batch: &mut Vec<F::Change>,
     ) -> Result<(), Stop> {
         match change {
-            Change::Applied => match encoded.object::<T>() {
+            Change::Applied => match T::read(encoded) {
                 Ok(object) => {
                     if let Listing::Now(Some(names)) = listing {
                         names.insert(owned_name::<F, T>(&object));

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
+use volcano_api::core::Affinity;
 use volcano_api::meta::ObjectMeta;
 use volcano_api::names::annotations;
+
+use crate::review::typed;
 
 /// The longest file: a ConfigMap has no more.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -100,10 +103,12 @@ impl ResourceGroups {
         };
         let affinity = match written.affinity.trim() {
             "" => None,
-            text => match serde_json::from_str::<Map<String, Value>>(text) {
-                Ok(affinity) => Some(Value::Object(affinity)),
+            text => match read_affinity(text) {
+                Ok(affinity) => Some(affinity),
                 Err(error) => {
-                    note(format!("affinity is not a JSON object and is left out: {error}"));
+                    note(format!(
+                        "affinity is not the JSON of an affinity and is left out: {error}"
+                    ));
                     None
                 }
             },
@@ -133,6 +138,15 @@ impl Pods {
             Pods::Nobody => false,
         }
     }
+}
+
+/// An affinity as it is written, once it is known to be one: with anything else no pod of the group could be made.
+fn read_affinity(text: &str) -> Result<Value, String> {
+    let affinity = serde_json::from_str(text)
+        .map(Value::Object)
+        .map_err(|error| error.to_string())?;
+    typed::<Affinity, _>(&affinity, "affinity")?;
+    Ok(affinity)
 }
 
 /// Annotations written as YAML texts, `key: value` in each.

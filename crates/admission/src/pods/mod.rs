@@ -112,7 +112,7 @@ fn join(group: &ResourceGroup, spec: &PodSpec, patch: &mut Patch) {
     if let (Some(affinity), None) = (&group.affinity, &spec.affinity) {
         patch.add("/spec/affinity", affinity.clone());
     }
-    // A pod that has a toleration already does not get it twice.
+    // A pod that has a toleration already does not get it twice: what comes by again stays as it is.
     let missing = group
         .tolerations
         .iter()

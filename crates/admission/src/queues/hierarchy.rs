@@ -32,7 +32,6 @@ pub(super) fn check(cluster: &dyn Lookups, options: &Options, queue: &Queue) -> 
 /// Walks up to the root. A queue that is its own ancestor is endlessly deep.
 fn check_depth(cluster: &dyn Lookups, options: &Options, queue: &Queue) -> Result<(), String> {
     let name = &queue.metadata.name;
-    let mut child = name.clone();
     let mut parent = queue.spec.parent.clone();
     let mut depth = 1;
     let mut seen = BTreeSet::from([name.clone()]);
@@ -45,8 +44,7 @@ fn check_depth(cluster: &dyn Lookups, options: &Options, queue: &Queue) -> Resul
             ));
         }
         let found = lookups::queue(cluster, &parent)
-            .map_err(|error| format!("failed to get parent queue {parent} of queue {child}: {error}"))?;
-        child = parent;
+            .map_err(|error| format!("failed to get parent queue {parent} of queue {name}: {error}"))?;
         parent = found.spec.parent.clone();
     }
     Ok(())

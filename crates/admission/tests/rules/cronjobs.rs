@@ -42,9 +42,9 @@ fn schedules() {
             " schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field",
         ),
         (
-            "a zone in no schedule",
+            "a zone in no schedule: no more is said",
             json!({"schedule": "CRON_TZ=UTC soon"}),
-            " schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone fieldschedule is not a valid cron expression",
+            " schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field",
         ),
     ]);
 }
@@ -52,7 +52,7 @@ fn schedules() {
 #[test]
 fn time_zones() {
     let zone = |zone: &str| json!({"schedule": "@daily", "timeZone": zone});
-    let unknown = " unknown timeZone";
+    let unknown = " unknown timeZone invalid timeZone";
     let local = " timeZone can't be Local, and must be defined in https://www.iana.org/time-zones";
     check(&[
         ("a good one", zone("Europe/Berlin"), ""),
@@ -68,13 +68,19 @@ fn time_zones() {
         ("an option", zone("-x"), unknown),
         ("a long part", zone("Europe/Berlinnnnnnnnnn"), unknown),
         ("a blank", zone("Europe/New Berlin"), unknown),
+        ("another letter", zone("UTC!"), unknown),
+        (
+            "each part is told",
+            zone("../../UTC"),
+            " unknown timeZone unknown timeZone invalid timeZone",
+        ),
         ("here", zone("Local"), local),
         ("here, shouted", zone("LOCAL"), local),
         ("nowhere", zone("Europe/Atlantis"), " invalid timeZone"),
         (
             "nothing is right",
-            json!({"schedule": "", "timeZone": "Europe/Atlantis"}),
-            " schedule is required, but got empty invalid timeZone",
+            json!({"schedule": "", "timeZone": "Europe/At lantis"}),
+            " schedule is required, but got empty unknown timeZone invalid timeZone",
         ),
     ]);
 }
@@ -91,7 +97,11 @@ fn names() {
     assert_eq!(refused(&long, "@daily"), too_long);
     assert_eq!(
         refused("a_", "@daily"),
-        format!("invalid cronJob name \"a_\": [{QUALIFIED}]")
+        format!("invalid cronJob name \"a_\": {QUALIFIED}")
+    );
+    assert_eq!(
+        refused("", "@daily"),
+        format!("invalid cronJob name \"\": name part must be non-empty; {QUALIFIED}")
     );
     assert_eq!(
         refused(&long, ""),

@@ -177,6 +177,11 @@ fn pods_get_what_their_group_has() {
             ]),
         ),
         (
+            "it has the toleration",
+            with(attached.clone(), "/spec/tolerations", json!([toleration])),
+            json!([add("/spec/schedulerName", json!("volcano"))]),
+        ),
+        (
             "its own affinity stays",
             attached,
             json!([
@@ -275,7 +280,7 @@ fn files_of_resource_groups() {
         notes("resourceGroups: [{resourceGroup: a, object: {key: pod, value: [x]}, affinity: '['}]"),
         Ok(vec![
             "resource group \"a\": object.key \"pod\" is neither \"namespace\" nor \"annotation\": no pod is in it".to_owned(),
-            "resource group \"a\": affinity is not a JSON object and is left out: invalid type: sequence, expected a map at line 1 column 0".to_owned(),
+            "resource group \"a\": affinity is not the JSON of an affinity and is left out: invalid type: sequence, expected a map at line 1 column 0".to_owned(),
         ])
     );
     assert_eq!(
@@ -303,6 +308,36 @@ fn files_of_resource_groups() {
         notes(&long),
         Err("the file of resource groups has 1048577 bytes; at most 1048576 are read".to_owned())
     );
+}
+
+#[test]
+fn an_affinity_that_cannot_be_one_is_left_out() {
+    let cases = [
+        ("{\"nodeAffinity\": 5}", "affinity.nodeAffinity: "),
+        (
+            "{\"podAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": {}}}",
+            "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution: ",
+        ),
+        ("[]", "invalid type: sequence, expected a map"),
+    ];
+    for (affinity, why) in cases {
+        let file =
+            format!("resourceGroups: [{{resourceGroup: a, schedulerName: s, affinity: '{affinity}'}}]");
+        let groups = ResourceGroups::parse(&file).expect("the file is readable");
+        let left_out = "resource group \"a\": affinity is not the JSON of an affinity and is left out: ";
+        let notes = groups.notes();
+        assert_eq!(notes.len(), 1, "{affinity}: {notes:?}");
+        assert!(
+            notes[0].starts_with(&format!("{left_out}{why}")),
+            "{affinity}: {notes:?}"
+        );
+        let object = pod(json!({"volcano.sh/resource-group": "a"}));
+        assert_eq!(
+            world_of(&file).changes("/pods/mutate", &object),
+            json!([{"op": "add", "path": "/spec/schedulerName", "value": "s"}]),
+            "{affinity}"
+        );
+    }
 }
 
 #[test]

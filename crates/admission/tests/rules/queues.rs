@@ -229,7 +229,7 @@ fn parents() {
         ),
         (
             "orphan",
-            format!("failed to get parent queue gone of queue orphan: {gone}"),
+            format!("failed to get parent queue gone of queue q: {gone}"),
         ),
         (
             "busy",

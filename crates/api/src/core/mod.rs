@@ -69,7 +69,8 @@ pub use pdb::{PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetS
 pub use pod::{
     Container, ContainerEnd, ContainerPort, ContainerState, ContainerStatus, EphemeralVolume,
     EphemeralVolumeClaimTemplate, Pod, PodCondition, PodPhase, PodResourceClaim, PodResourceClaimStatus,
-    PodSchedulingGate, PodSpec, PodStatus, PodVolume, PodVolumeClaim, ResourceRequirements, Toleration,
+    PodSchedulingGate, PodSpec, PodState, PodStatus, PodVolume, PodVolumeClaim, ResourceRequirements,
+    Toleration,
 };
 pub use pod_requests::{
     NONZERO_MEMORY_BYTES, NONZERO_MILLI_CPU, RESIZE_INFEASIBLE, is_resize_infeasible, pod_nonzero,

@@ -16,6 +16,14 @@ slim! {
         pub status: PodStatus,
     }
 
+    /// What is of a pod, whatever it wants, for those who have no use for its specification, which is most of it.
+    pub struct PodState {
+        /// Name, labels, owners.
+        pub metadata: Meta,
+        /// What is.
+        pub status: PodStatus,
+    }
+
     /// What a pod wants.
     pub struct PodSpec {
         /// The node it is bound to; empty while it waits.

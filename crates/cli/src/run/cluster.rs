@@ -13,7 +13,9 @@ use volcano_runtime::client::{self, CallError, Patch};
 
 /// How long the controllers may take to open a queue.
 const OPENS: Duration = Duration::from_secs(10);
-/// How often it is looked whether they have.
+/// How long the cluster may take to serve a kind that has been defined.
+const SERVES: Duration = Duration::from_secs(30);
+/// How often it is looked whether they have, or it does.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What a cluster says that it has of a version of a group.
@@ -159,6 +161,67 @@ pub async fn create(api: &Api, placed: &Placed) -> Result<Value, Failure> {
     Ok(stored)
 }
 
+/// Waits until the kind of a definition that has been created is served, so that its objects can be placed.
+pub async fn wait_served(api: &Api, definition: &Placed) -> Result<(), Stop> {
+    let path = format!(
+        "{}/{}",
+        definition.path(&definition.namespace),
+        encoded(definition.manifest.name())
+    );
+    let began = Instant::now();
+    loop {
+        let stored = api.read::<Value>(&path).await;
+        let stored = stored.map_err(|error| api.failure(&error).after(&definition.manifest.wrong("")))?;
+        if is_established(&stored) && is_served(api, &stored["spec"]).await? {
+            return Ok(());
+        }
+        if began.elapsed() > SERVES {
+            let problem = format!(
+                "it has been created, but its kind is not served after {SERVES:?}{}",
+                shortcomings(&stored)
+            );
+            return Err(Stop::Refused(Failure::new(definition.manifest.wrong(problem))));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+fn conditions(definition: &Value) -> impl Iterator<Item = &Value> {
+    definition["status"]["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+}
+
+fn is_established(definition: &Value) -> bool {
+    conditions(definition)
+        .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+}
+
+/// What a definition says of why its kind is not served.
+fn shortcomings(definition: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    conditions(definition)
+        .filter(|condition| condition["status"] == "False")
+        .map(|condition| format!("; {}: {}", text(&condition["type"]), text(&condition["message"])))
+        .collect()
+}
+
+/// Whether discovery, which follows a moment after the definition is established, has its kind in all versions.
+async fn is_served(api: &Api, spec: &Value) -> Result<bool, Failure> {
+    let text = |value: &Value| encoded(value.as_str().unwrap_or_default());
+    let is_its = |resource: &Resource| spec["names"]["kind"] == resource.kind;
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    for version in versions.filter(|version| version["served"] == true) {
+        let root = format!("/apis/{}/{}", text(&spec["group"]), text(&version["name"]));
+        let found = resources(api, &root).await?;
+        if !found.iter().any(is_its) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Waits until the controllers have seen a queue: until it has a state, admission refuses Jobs for it. Who may not read it
 /// has to try.
 async fn wait_open(api: &Api, path: &str) {
@@ -181,5 +244,67 @@ fn message(error: &CallError) -> String {
     match error {
         CallError::Refused { message, .. } => message.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Answer, Fake};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test]
+    async fn a_definition_is_waited_for_until_discovery_has_its_kind() {
+        let asked = AtomicUsize::new(0);
+        let fake = Fake::serve(move |path| {
+            let turn = asked.fetch_add(1, Ordering::Relaxed);
+            if path == "/apis/example.com/v1" {
+                return match turn {
+                    ..4 => Answer::refused(404, "the server could not find the requested resource"),
+                    _ => Answer::object(&json!({"resources": [{"name": "widgets", "kind": "Widget"}]})),
+                };
+            }
+            assert_eq!(
+                path,
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+            );
+            let established = if turn == 0 { "False" } else { "True" };
+            Answer::object(&json!({
+                "spec": {
+                    "group": "example.com",
+                    "names": {"kind": "Widget"},
+                    "versions": [{"name": "v1", "served": true}, {"name": "v0", "served": false}],
+                },
+                "status": {"conditions": [{"type": "Established", "status": established}]},
+            }))
+        })
+        .await;
+        let definition = Placed {
+            manifest: Manifest {
+                origin: "widgets.yaml".to_owned(),
+                object: json!({"metadata": {"name": "widgets.example.com"}}),
+            },
+            namespace: String::new(),
+            root: "/apis/apiextensions.k8s.io/v1".to_owned(),
+            resource: Resource {
+                name: "customresourcedefinitions".to_owned(),
+                ..Resource::default()
+            },
+        };
+        wait_served(&fake.api().await, &definition).await.unwrap();
+    }
+
+    #[test]
+    fn what_keeps_a_kind_from_being_served_is_told() {
+        let definition = json!({"status": {"conditions": [
+            {"type": "NamesAccepted", "status": "False", "message": "\"Widget\" is already in use"},
+            {"type": "Terminating", "status": "Unknown"},
+        ]}});
+        assert!(!is_established(&definition));
+        assert_eq!(
+            shortcomings(&definition),
+            "; NamesAccepted: \"Widget\" is already in use"
+        );
+        assert_eq!(shortcomings(&Value::Null), "");
     }
 }

@@ -73,6 +73,11 @@ impl Manifest {
         self.kind() == "Pod" && self.api_version() == "v1"
     }
 
+    /// Whether it defines a kind, of which others may be.
+    pub fn is_definition(&self) -> bool {
+        self.kind() == "CustomResourceDefinition" && self.api_version().starts_with("apiextensions.k8s.io/")
+    }
+
     /// Something about it that is wrong.
     pub fn wrong(&self, problem: impl fmt::Display) -> String {
         format!("{} ({self}): {problem}", self.origin)

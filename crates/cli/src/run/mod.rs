@@ -6,6 +6,8 @@
 //!                                                              └─> summary, exit code
 //! ```
 //!
+//! Definitions of kinds are created before anything else is placed: others may be of these kinds.
+//!
 //! It is the same for a cluster that somebody has and for one that lives only as long as the command: who calls decides.
 
 mod cluster;
@@ -25,6 +27,7 @@ use crate::commands::pod::status::PodItem;
 use crate::failure::Failure;
 use crate::output::{Out, tell};
 use crate::planning::{self, SchedulerArgs};
+use cluster::Placed;
 use follow::Update;
 use output::{News, Output};
 use record::Record;
@@ -71,7 +74,7 @@ pub async fn wait_ready(client: Client) {
 /// Why manifests were not run to their end.
 #[derive(Debug)]
 pub enum Stop {
-    /// The cluster would not take them: nothing was created.
+    /// The cluster would not take them: nothing was created, but for definitions of kinds.
     Refused(Failure),
     /// Something failed.
     Failed(Failure),
@@ -125,8 +128,18 @@ async fn submit(api: &Api, mut manifests: Vec<Manifest>, settings: &Settings) ->
     if settings.is_own {
         manifests.splice(0..0, namespaces(&manifests, settings));
     }
-    let placed = cluster::place(api, manifests, &settings.namespace).await?;
-    cluster::rehearse(api, &placed).await?;
+    let (definitions, others): (Vec<_>, Vec<_>) = manifests.into_iter().partition(Manifest::is_definition);
+    let defined = define(api, definitions, settings).await?;
+    let placed = match prepare(api, others, settings).await {
+        Err(Stop::Refused(failure)) => {
+            if !settings.is_own {
+                let left = defined.iter().map(|one| &one.manifest);
+                left.for_each(|manifest| tell(&format!("{manifest} is in the cluster and stays there\n")));
+            }
+            return Err(Stop::Refused(failure));
+        }
+        placed => placed?,
+    };
     let mut records = Vec::new();
     for one in &placed {
         let stored = cluster::create(api, one).await?;
@@ -135,6 +148,25 @@ async fn submit(api: &Api, mut manifests: Vec<Manifest>, settings: &Settings) ->
         }
     }
     Ok(records)
+}
+
+/// Creates definitions of kinds, and waits until objects of these kinds can be placed.
+async fn define(api: &Api, definitions: Vec<Manifest>, settings: &Settings) -> Result<Vec<Placed>, Stop> {
+    let placed = prepare(api, definitions, settings).await?;
+    for one in &placed {
+        cluster::create(api, one).await?;
+    }
+    for one in &placed {
+        cluster::wait_served(api, one).await?;
+    }
+    Ok(placed)
+}
+
+/// Finds the places of manifests, and whether the cluster would take them.
+async fn prepare(api: &Api, manifests: Vec<Manifest>, settings: &Settings) -> Result<Vec<Placed>, Stop> {
+    let placed = cluster::place(api, manifests, &settings.namespace).await?;
+    cluster::rehearse(api, &placed).await?;
+    Ok(placed)
 }
 
 /// Namespaces that are named and that no manifest makes.

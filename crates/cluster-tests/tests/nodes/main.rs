@@ -10,4 +10,5 @@ mod frameworks;
 mod gone;
 mod mpi;
 mod pods;
+mod run;
 mod vcctl;

@@ -44,7 +44,8 @@ fn could_fit(ssn: &Session<'_>, task: TaskId, node: NodeId, victims: &[TaskId]) 
     })
 }
 
-/// Evicts as few victims as it takes, in order, until `fits` holds; `None`, and nothing done, when it never does.
+/// Evicts as few victims as it takes, in order, until `fits` holds; `None`, and nothing done, when it never does. None are
+/// needed where there is room already: what an earlier member of the gang was made room with may do for the next one.
 pub fn make_room(
     ssn: &mut Session<'_>,
     task: TaskId,
@@ -53,7 +54,7 @@ pub fn make_room(
     victims: &[TaskId],
     fits: impl Fn(&Session<'_>) -> bool,
 ) -> Option<Vec<TaskId>> {
-    if victims.is_empty() || !could_fit(ssn, task, node, victims) {
+    if !could_fit(ssn, task, node, victims) {
         return None;
     }
     let checkpoint = ssn.checkpoint();

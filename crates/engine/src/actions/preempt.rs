@@ -130,7 +130,9 @@ fn preempt_for_task(
     while at < order.nodes.len() {
         let node = order.nodes[at];
         ssn.figures.preemption_attempts += 1;
-        if let Some(evicted) = make_room_on(ssn, task, node, scope) {
+        // Inside a job only victims make room: allocate has left what is free alone, as the gang is not whole with it.
+        let counts = |evicted: &Vec<TaskId>| !evicted.is_empty() || matches!(scope, Scope::OtherJobs(..));
+        if let Some(evicted) = make_room_on(ssn, task, node, scope).filter(counts) {
             ssn.pipeline(task, node, !evicted.is_empty());
             order.nodes.drain(..at);
             return true;

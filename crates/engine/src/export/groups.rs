@@ -46,6 +46,7 @@ fn pod_group(m: &Model, job: &Job, group: &Group) -> PodGroup {
         .collect();
     let status = &mut object.status;
     status.phase = match group.phase {
+        Phase::Pending if group.phase_written.is_none() => PodGroupPhase::Unset,
         Phase::Pending => PodGroupPhase::Pending,
         Phase::Inqueue => PodGroupPhase::Inqueue,
         Phase::Running => PodGroupPhase::Running,

@@ -75,8 +75,10 @@ pub struct Group {
     pub min_resources: Option<Resource>,
     /// Its phase, kept up to date by the cycles.
     pub phase: Phase,
-    /// The phase that was last written or read.
-    pub phase_written: Phase,
+    /// The phase that was last written or read; `None` while the object has none that is known.
+    pub phase_written: Option<Phase>,
+    /// When its users were last told how it stands, microseconds since 1970; `None` when that was not seen.
+    pub told_at: Option<i64>,
     /// Its conditions, kept up to date by the cycles.
     pub conditions: Vec<Condition>,
     /// Why it was not admitted, as its users were last told.
@@ -161,6 +163,12 @@ impl From<&PodGroupPhase> for Phase {
 }
 
 impl Phase {
+    /// The phase that an object says it is in.
+    pub fn written(phase: &PodGroupPhase) -> Option<Self> {
+        let is_known = !matches!(phase, PodGroupPhase::Unset | PodGroupPhase::Other(_));
+        is_known.then(|| Phase::from(phase))
+    }
+
     /// The API's word for it.
     pub fn name(self) -> &'static str {
         match self {

@@ -306,11 +306,18 @@ impl Model {
     ) {
         if let Some(group) = &mut self.jobs[job.index()].group {
             group.phase = phase;
-            group.phase_written = phase;
+            group.phase_written = Some(phase);
             group.conditions = conditions;
             group.counters = counters;
         }
         self.touch(job);
+    }
+
+    /// The users of a job are being told how it stands.
+    pub(crate) fn told(&mut self, job: JobId, now_micros: i64) {
+        if let Some(group) = &mut self.jobs[job.index()].group {
+            group.told_at = Some(now_micros);
+        }
     }
 
     /// Jobs that changed since the cycle opened.

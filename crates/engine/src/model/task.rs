@@ -40,6 +40,8 @@ pub struct Task {
     pub created: i64,
     /// Where it is in its life.
     pub status: Status,
+    /// The same as its object last showed it.
+    pub status_seen: Status,
     /// The node that it is on, in whatever state.
     pub node: Option<NodeId>,
     /// Evicted in the running cycle: its place counts as free for filters, not for idle.

@@ -116,6 +116,53 @@ async fn pods_of_others_are_placed_too() {
         }
         Ok(())
     }));
+    cases.push(case("of a kind of others", async {
+        let names = json!({"plural": "pytorchjobs", "kind": "PyTorchJob"});
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "pytorchjobs.kubeflow.org"},
+            "spec": {
+                "group": "kubeflow.org",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [
+                    {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}},
+                ],
+            },
+        });
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        field.make(definitions, definition).await?;
+        let train =
+            json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "train"}});
+        let train = field
+            .make("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", train)
+            .await?;
+        let uid = text(&train["metadata"]["uid"]);
+        for name in ["train-master-0", "train-worker-0"] {
+            let mut pod = pod(name, "sleep 30");
+            pod["metadata"]["ownerReferences"] = json!([{
+                "apiVersion": "kubeflow.org/v1",
+                "kind": "PyTorchJob",
+                "name": "train",
+                "uid": uid,
+                "controller": true,
+            }]);
+            field.make_pod(pod).await?;
+        }
+        for name in ["train-master-0", "train-worker-0"] {
+            reaches(&field, name, "Running").await?;
+            let group =
+                field.pod(name).await["metadata"]["annotations"]["scheduling.k8s.io/group-name"].take();
+            same("its PodGroup", text(&group), format!("podgroup-{uid}"))?;
+        }
+        let groups = field.list(GROUPS).await;
+        let theirs = groups
+            .iter()
+            .filter(|group| group["metadata"]["ownerReferences"][0]["uid"] == uid.as_str());
+        same("one PodGroup for both", theirs.count(), 1)
+    }));
     cases.push(case("not ours", async {
         let mut foreign = pod("foreign", "sleep 5");
         foreign["spec"]["schedulerName"] = "default-scheduler".into();

@@ -30,15 +30,13 @@ pub fn plan(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Plan {
     let job = look.job;
     let mut plan = Plan::default();
     let mut next = job.status.clone();
-    let made = objects(look).and_then(|steps| Ok((steps, pods(look, verdict).map_err(Trouble::Plugin)?)));
-    let (steps, pods) = match made {
-        Ok(made) => {
-            note_controlled(look, &mut next);
-            made
-        }
+    let mut steps = Vec::new();
+    let made = objects(look, &mut next, &mut steps);
+    let pods = match made.and_then(|()| pods(look, verdict).map_err(Trouble::Plugin)) {
+        Ok(pods) => pods,
         Err(trouble) => {
             trouble.tell(look, memory, &mut plan);
-            Default::default()
+            Pods::default()
         }
     };
     if job.status.state.phase.is_unset() {
@@ -113,16 +111,16 @@ impl Trouble {
     }
 }
 
-/// What has to be written beside the pods, in steps.
-fn objects(look: &Look<'_>) -> Result<Vec<Vec<Write>>, Trouble> {
+/// Adds what has to be written beside the pods, in steps, as far as nothing stands in the way; the status notes what the
+/// Job controls then.
+fn objects(look: &Look<'_>, status: &mut JobStatus, steps: &mut Vec<Vec<Write>>) -> Result<(), Trouble> {
     let job = look.job;
     let is_new = !matches!(job.status.state.phase, JobPhase::Running | JobPhase::Restarting);
-    let mut steps = Vec::new();
     // The PodGroup would be refused. A Job that has one runs on without its queue.
     if look.group.is_none() && look.observed.queue.is_none() {
         return Err(Trouble::Queue);
     }
-    if is_forwarded(look) && job.metadata.annotation(annotations::JOB_FORWARDING).is_none() {
+    if is_forwarded(look) && job.metadata.annotation(annotations::JOB_FORWARDING) != Some("true") {
         steps.push(vec![Write::Patch {
             target: Target::of(job),
             patch: json!({"metadata": {"annotations": {annotations::JOB_FORWARDING: "true"}}}),
@@ -130,37 +128,36 @@ fn objects(look: &Look<'_>) -> Result<Vec<Vec<Write>>, Trouble> {
             resource_version: None,
         }]);
     }
-    // Once there is a PodGroup the claims were there; what became of them is for the scheduler to see.
-    if is_new && look.group.is_none() {
-        match volumes::claims(job, &|name| look.observed.claims.contains(name)) {
-            Claims::Need(writes) => steps.extend(writes),
-            Claims::Missing(error) => return Err(Trouble::Claim(error)),
-        }
-    }
     let plugins = Plugins::of(job).map_err(Trouble::Plugin)?;
     let mut together = plugins
         .objects(job, look.observed.plugin_objects)
         .map_err(Trouble::Plugin)?;
+    status.controlled_resources.extend(plugins.controlled());
+    // Once there is a PodGroup the claims were there; what became of them is for the scheduler to see.
+    if is_new && look.group.is_none() {
+        match volumes::claims(job, &|name| look.observed.claims.contains(name)) {
+            Claims::Need(writes) => steps.extend(writes),
+            Claims::Missing(error) => {
+                // Only the PodGroup and the pods wait for it.
+                steps.push(together);
+                return Err(Trouble::Claim(error));
+            }
+        }
+    }
+    volumes::note(job, status);
     // One that is to go holds the name of the next until it is gone.
     let group = look.group;
     if group.is_none_or(|group| !group::is_doomed(group, &job.status)) {
         together.extend(group::ensure(job, group, look.observed.priorities));
     }
     steps.push(together);
-    Ok(steps)
+    Ok(())
 }
 
 fn is_forwarded(look: &Look<'_>) -> bool {
     look.observed
         .queue
         .is_some_and(|queue| !queue.spec.extend_clusters.is_empty())
-}
-
-fn note_controlled(look: &Look<'_>, status: &mut JobStatus) {
-    if let Ok(plugins) = Plugins::of(look.job) {
-        status.controlled_resources.extend(plugins.controlled());
-    }
-    volumes::note(look.job, status);
 }
 
 /// Pods that are to be made.

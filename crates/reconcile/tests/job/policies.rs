@@ -28,6 +28,11 @@ fn happen(world: &mut World, event: &str) {
             json!({"containerStatuses": [{"name": "main", "ready": true, "restartCount": 3}]}),
         ),
         "Unknown" => world.group_phase("Unknown"),
+        // One more pod, which nobody starts for as long as the policy waits.
+        "PodPending" => {
+            world.job["spec"]["tasks"][0]["replicas"] = json!(3);
+            world.wait(30);
+        }
         other => panic!("{other} does not happen"),
     }
 }
@@ -37,6 +42,7 @@ fn every_event_leads_to_every_action() {
     let events = [
         "PodFailed",
         "PodEvicted",
+        "PodPending",
         "TaskCompleted",
         "TaskFailed",
         "Unknown",
@@ -45,6 +51,7 @@ fn every_event_leads_to_every_action() {
         ("RestartJob", "Restarting"),
         ("RestartTask", "Restarting"),
         ("RestartPod", "Restarting"),
+        ("RestartPartition", "Restarting"),
         ("AbortJob", "Aborting"),
         ("TerminateJob", "Terminating"),
         ("CompleteJob", "Completing"),
@@ -52,16 +59,25 @@ fn every_event_leads_to_every_action() {
     for event in events {
         for named in [event, "*"] {
             for (action, phase) in actions {
-                let mut world = World::running(two_tasks(json!([policy(named, action)]), json!([])));
+                let mut rule = policy(named, action);
+                if event == "PodPending" {
+                    rule["timeout"] = json!("30s");
+                }
+                let mut parted = two_tasks(json!([rule]), json!([]));
+                parted["spec"]["tasks"][0]["partitionPolicy"] =
+                    json!({"totalPartitions": 2, "partitionSize": 1});
+                let mut world = World::running(parted);
                 happen(&mut world, event);
                 world.settle();
-                let is_about_a_part = matches!(action, "RestartTask" | "RestartPod");
+                let is_about_a_part = matches!(action, "RestartTask" | "RestartPod" | "RestartPartition");
                 let first = world.phases.first().map(String::as_str);
                 if event == "Unknown" && is_about_a_part {
-                    assert_eq!(first, None, "{named}: a group is no task and no pod");
+                    assert_eq!(first, None, "{named}: a group is no part of a Job");
                 } else {
                     assert_eq!(first, Some(phase), "{named} leads to {action}");
                     let told = format!("ExecuteAction: Start to execute action {action} ");
+                    // What will be done later is told, too.
+                    world.events.retain(|told| told.contains(" Start to "));
                     assert_eq!(world.events, [told], "{named} leads to {action}");
                     assert_eq!(
                         world.count("version"),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use volcano_api::batch::Job;
 use volcano_reconcile::job::objects_of;
+use volcano_reconcile::write::Write;
 
 use crate::world::{World, job, task, two_pods, with};
 
@@ -26,6 +27,46 @@ fn claims_come_before_the_group() {
     assert_eq!(
         world.job["status"]["controlledResources"],
         json!({"volume-pvc-mine": "mine"})
+    );
+}
+
+#[test]
+fn the_objects_of_plugins_do_not_wait_for_a_claim() {
+    let waiting = |plugin: &str| {
+        let volumes = json!([{"mountPath": "/a", "volumeClaimName": "mine"}]);
+        World::new(two_pods(json!({"plugins": {plugin: []}, "volumes": volumes})))
+    };
+    let mut world = waiting("svc");
+    let plan = world.look();
+    assert!(
+        matches!(&plan.steps[0][..], [Write::Patch { status: true, .. }]),
+        "it is Pending first: {plan:?}"
+    );
+    world.crash();
+    world.settle();
+    assert_eq!(world.events.len(), 1, "the claim is missing: {:?}", world.events);
+    let objects: Vec<_> = world.others.keys().cloned().collect();
+    assert_eq!(objects, ["ConfigMap/j-svc", "NetworkPolicy/j", "Service/j"]);
+    let noted = |world: &World| world.job["status"]["controlledResources"].clone();
+    assert_eq!(noted(&world), json!({"plugin-svc": "svc"}));
+    world.wait(60);
+    assert_eq!((world.phase().as_str(), &world.group), ("Pending", &None));
+    assert!(world.pods.is_empty());
+    world.claims.insert("mine".into(), json!({}));
+    world.wait(5);
+    world.admit();
+    assert_eq!(world.pods.len(), 2);
+    assert_eq!(
+        noted(&world),
+        json!({"plugin-svc": "svc", "volume-pvc-mine": "mine"})
+    );
+
+    let mut world = waiting("magic");
+    world.wait(30);
+    assert_eq!(
+        world.events,
+        ["PluginError: Execute plugin when job add failed, err: failed to get plugin magic"],
+        "plugins come before claims"
     );
 }
 
@@ -204,20 +245,23 @@ fn what_the_scheduler_says_is_told_when_it_changes() {
 
 #[test]
 fn a_job_of_a_forwarding_queue_is_marked() {
-    let mut world = World::new(two_pods(json!({})));
-    world.queue =
-        Some(json!({"metadata": {"name": "default"}, "spec": {"extendClusters": [{"name": "other"}]}}));
-    world.settle();
-    assert_eq!(
-        world.job["metadata"]["annotations"]["volcano.sh/job-forwarding"],
-        "true"
-    );
-    world.admit();
-    for part in ["annotations", "labels"] {
+    for before in [json!({}), json!({"volcano.sh/job-forwarding": "false"})] {
+        let mut world = World::new(two_pods(json!({})));
+        world.job["metadata"]["annotations"] = before;
+        world.queue =
+            Some(json!({"metadata": {"name": "default"}, "spec": {"extendClusters": [{"name": "other"}]}}));
+        world.settle();
         assert_eq!(
-            world.pods["j-t-0"]["metadata"][part]["volcano.sh/job-forwarding"],
+            world.job["metadata"]["annotations"]["volcano.sh/job-forwarding"],
             "true"
         );
+        world.admit();
+        for part in ["annotations", "labels"] {
+            assert_eq!(
+                world.pods["j-t-0"]["metadata"][part]["volcano.sh/job-forwarding"],
+                "true"
+            );
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! The kinds that the controllers watch, and what a change of each is.
 
-use crate::client::Resource;
+use super::store::job_of;
+use crate::client::{DecodeError, Encoded, Resource};
 use crate::watch::{Family, Gone, Object};
 use volcano_api::batch::Job;
 use volcano_api::bus::Command;
-use volcano_api::core::{PersistentVolumeClaim, Pod, PriorityClass, Workload};
+use volcano_api::core::{PersistentVolumeClaim, Pod, PodState, PriorityClass, Workload};
 use volcano_api::names::kinds;
 use volcano_api::protobuf::{self, Tables};
 use volcano_api::scheduling::{PodGroup, Queue};
@@ -94,6 +95,24 @@ impl Family for Controlling {
     }
 }
 
+/// A pod without its specification.
+pub fn without_spec(state: PodState) -> Pod {
+    Pod {
+        metadata: state.metadata,
+        status: state.status,
+        ..Pod::default()
+    }
+}
+
+/// Of the pods of Jobs, which are most of those that change, nobody here reads the specification.
+fn read_pod(encoded: Encoded<'_>) -> Result<Pod, DecodeError> {
+    let pod = without_spec(encoded.object()?);
+    match job_of(&pod) {
+        Some(_) => Ok(pod),
+        None => encoded.object(),
+    }
+}
+
 /// A ReplicaSet.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
@@ -105,11 +124,16 @@ pub struct ReplicaSet(Workload);
 pub struct StatefulSet(Workload);
 
 macro_rules! watched {
-    ($($type:ident: $kind:ident = $api:ident [$($tables:ident)?] $object:ident => $metadata:expr, $change:expr;)*) => {$(
+    ($($type:ident: $kind:ident = $api:ident [$($tables:ident $($read:ident)?)?] $object:ident => $metadata:expr, $change:expr;)*) => {$(
         impl Object<Controlling> for $type {
             const KIND: Kind = Kind::$kind;
             const RESOURCE: Resource = Resource::new(kinds::$api.group, kinds::$api.version, kinds::$api.plural);
-            $(const PROTOBUF: Option<Tables> = Some(protobuf::$tables);)?
+            $(
+                const PROTOBUF: Option<Tables> = Some(protobuf::$tables);
+                $(fn read(encoded: Encoded<'_>) -> Result<Self, DecodeError> {
+                    $read(encoded)
+                })?
+            )?
 
             fn name(&self) -> (&str, &str) {
                 let $object = self;
@@ -134,7 +158,7 @@ watched! {
     PodGroup: PodGroup = POD_GROUP [] object => object.metadata, Change::PodGroup(Box::new(object));
     Queue: Queue = QUEUE [] object => object.metadata, Change::Queue(Box::new(object));
     Command: Command = COMMAND [] object => object.metadata, Change::Command(Box::new(object));
-    Pod: Pod = POD [POD] object => object.metadata, Change::Pod(Box::new(object));
+    Pod: Pod = POD [POD read_pod] object => object.metadata, Change::Pod(Box::new(object));
     PersistentVolumeClaim: Claim = PERSISTENT_VOLUME_CLAIM [PERSISTENT_VOLUME_CLAIM] object => object.metadata, {
         let metadata = object.metadata;
         Change::Claim(Spot { version: number(&metadata.resource_version), namespace: metadata.namespace, name: metadata.name })
@@ -142,4 +166,46 @@ watched! {
     PriorityClass: PriorityClass = PRIORITY_CLASS [PRIORITY_CLASS] object => object.metadata, Change::PriorityClass(object);
     ReplicaSet: ReplicaSet = REPLICA_SET [WORKLOAD] object => object.0.metadata, Change::Workload(Kind::ReplicaSet, Box::new(object.0));
     StatefulSet: StatefulSet = STATEFUL_SET [WORKLOAD] object => object.0.metadata, Change::Workload(Kind::StatefulSet, Box::new(object.0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Format;
+    use serde_json::{Value, json};
+
+    fn read(owner: &Value) -> Pod {
+        let pod = json!({
+            "metadata": {"name": "a", "namespace": "ns", "resourceVersion": "7", "ownerReferences": [owner]},
+            "spec": {"schedulerName": "volcano", "containers": [{"name": "main"}]},
+            "status": {"phase": "Running"},
+        })
+        .to_string();
+        let encoded = Encoded {
+            format: Format::Json,
+            bytes: pod.as_bytes(),
+        };
+        <Pod as Object<Controlling>>::read(encoded).unwrap()
+    }
+
+    #[test]
+    fn the_specification_of_a_pod_is_read_unless_it_belongs_to_a_job() {
+        let owner = |api_version: &str, kind: &str| json!({"apiVersion": api_version, "kind": kind, "name": "o", "uid": "u", "controller": true});
+        let cases = [
+            (
+                "a Job of this project",
+                owner("batch.volcano.sh/v1alpha1", "Job"),
+                0,
+            ),
+            ("a Job of Kubernetes", owner("batch/v1", "Job"), 1),
+            ("a ReplicaSet", owner("apps/v1", "ReplicaSet"), 1),
+            ("nobody", json!({}), 1),
+        ];
+        for (name, owner, containers) in cases {
+            let pod = read(&owner);
+            assert_eq!(pod.spec.containers.len(), containers, "{name}");
+            assert_eq!(pod.metadata.resource_version, "7", "{name}");
+            assert_eq!(pod.status.phase, volcano_api::core::PodPhase::Running, "{name}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What watches are for: several programs watch the same kinds, and each makes something else of a change.
 
-use crate::client::Resource;
+use crate::client::{DecodeError, Encoded, Resource};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use volcano_api::protobuf::Tables;
@@ -37,6 +37,14 @@ pub trait Object<F: Family>: DeserializeOwned + Send + 'static {
     const OPTIONAL: bool = false;
     /// How its protobuf form is read; custom resources have only JSON.
     const PROTOBUF: Option<Tables> = None;
+
+    /// Reads it, or as much of it as the program has a use for.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read(encoded: Encoded<'_>) -> Result<Self, DecodeError> {
+        encoded.object()
+    }
 
     /// Namespace and name.
     fn name(&self) -> (&str, &str);

@@ -12,6 +12,9 @@ use volcano_cli::run::{Manifest, Manifests, Settings, Stop};
 use volcano_cli::{Failure as CliFailure, exit, run};
 use volcano_runtime::client::{self, Client, Search};
 
+/// Flags that say how a system of its own is: those who run in a cluster would be wrong to believe in them.
+const OF_OWN_SYSTEM: [&str; 5] = ["nodes", "cpu", "memory", "gpu", "scheduler_conf"];
+
 /// Run Jobs and pods of manifests to their end, and show how they get on
 ///
 /// Starts a system of its own for as long as the command runs: API server, scheduler, controllers, and this machine as
@@ -43,11 +46,11 @@ pub struct RunArgs {
     patience: Duration,
 
     /// Run in the cluster of this kubeconfig
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "cpu", "memory", "scheduler_conf"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_OWN_SYSTEM)]
     kubeconfig: Option<PathBuf>,
 
     /// Run in the cluster of this context of the kubeconfig
-    #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["nodes", "cpu", "memory", "scheduler_conf"])]
+    #[arg(long, value_name = "CONTEXT", conflicts_with_all = OF_OWN_SYSTEM)]
     context: Option<String>,
 
     #[command(flatten)]

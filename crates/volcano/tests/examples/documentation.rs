@@ -1,7 +1,7 @@
 //! What users of Volcano were told to write: every field and value that its documentation, its examples and talks about it use.
 //! The API has to take all of it, and refuse what Volcano refuses.
 
-use super::runs::is_root;
+use super::machine::{can_run, not_run};
 use super::taken::Api;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -347,7 +347,7 @@ sleep 1
 /// Runs a manifest with programs in the place of those of its images: in a mount namespace of its own, so that the machine
 /// gets neither them nor the paths of the host that a manifest names.
 fn run_with_programs(manifest: &str, programs: &[&str], arguments: &str) -> Option<String> {
-    if !is_root() {
+    if !can_run(&[("unshare", "util-linux")]) {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -365,18 +365,12 @@ fn run_with_programs(manifest: &str, programs: &[&str], arguments: &str) -> Opti
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_volcano")])
         .current_dir(folder.path())
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => {
-            eprintln!("NOT RUN: unshare: {error}");
-            return None;
-        }
-    };
+        .output()
+        .unwrap();
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     if text.contains("unshare failed") || text.contains("permission denied") {
-        eprintln!("NOT RUN: no mount namespaces: {text}");
+        not_run(&format!("no mount namespaces: {text}"));
         return None;
     }
     assert_eq!(output.status.code(), Some(0), "{text}");

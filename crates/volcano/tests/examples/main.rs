@@ -7,6 +7,8 @@
 )]
 
 mod documentation;
+#[path = "../support/machine.rs"]
+mod machine;
 mod manifests;
 mod readmes;
 mod runs;

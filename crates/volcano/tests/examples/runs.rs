@@ -1,7 +1,7 @@
 //! The examples run, with the real binary: as processes on this machine, and on simulated nodes.
 
 use super::examples;
-use std::path::Path;
+use super::machine::{MPI_PROGRAMS, can_run};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -53,28 +53,6 @@ fn check(files: &[&str], arguments: &[&str], code: i32, words: &[&str]) {
     }
 }
 
-/// Whether a program is on this machine; if not, the test says that it was not run.
-fn has(program: &str) -> bool {
-    let there = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()));
-    if !there {
-        eprintln!("NOT RUN: there is no {program} on this machine");
-    }
-    there
-}
-
-/// Whether files can be mounted into pods for sure; if not, the test says that it was not run.
-pub fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let root = Path::new("/proc/self")
-        .metadata()
-        .is_ok_and(|process| process.uid() == 0);
-    if !root {
-        eprintln!("NOT RUN: only root can mount files into pods on every machine");
-    }
-    root
-}
-
 #[test]
 fn the_gang_says_hello_from_processes_of_this_machine() {
     check(
@@ -111,7 +89,7 @@ fn jobs_of_a_shell() {
 
 #[test]
 fn pods_know_the_names_of_all() {
-    if is_root() {
+    if can_run(&[]) {
         let words = [
             "worker at hosts-worker-1.hosts",
             "2 workers in a variable: hosts-worker-0.hosts,hosts-worker-1.hosts",
@@ -122,7 +100,7 @@ fn pods_know_the_names_of_all() {
 
 #[test]
 fn programs_of_the_frameworks_talk_to_each_other() {
-    if !has("python3") || !is_root() {
+    if !can_run(&[("python3", "python3")]) {
         return;
     }
     for (file, word) in [
@@ -139,7 +117,7 @@ fn programs_of_the_frameworks_talk_to_each_other() {
 
 #[test]
 fn ranks_of_mpi_say_hello() {
-    if !has("mpiexec") || !is_root() {
+    if !can_run(&MPI_PROGRAMS) {
         return;
     }
     let hello = |rank| {

@@ -8,6 +8,8 @@
 
 mod help;
 mod kill;
+#[path = "../support/machine.rs"]
+mod machine;
 mod mpi;
 mod process;
 mod real;

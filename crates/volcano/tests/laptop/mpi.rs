@@ -1,9 +1,8 @@
 //! MPI over ssh between pods that are processes of this machine, with a network of their own: as on a cluster, with the
 //! host's programs instead of an image.
 
+use crate::machine::{MPI_PROGRAMS, can_run, not_run};
 use crate::process::volcano;
-use std::process::Command;
-use volcano_testcluster::nodes::{Packages, ensure_program};
 
 /// The manifest of Volcano's documentation, with a line of shell for the program of its image.
 const MPI: &str = r#"
@@ -53,35 +52,10 @@ spec:
           command: [/bin/sh, -c, "mkdir -p /var/run/sshd; exec /usr/sbin/sshd -D"]
 "#;
 
-/// Why it cannot be done on this machine.
-fn missing() -> Option<String> {
-    let id = Command::new("id").arg("-u").output().unwrap();
-    if id.stdout != b"0\n" {
-        return Some("networks of pods need root".to_owned());
-    }
-    let programs = [
-        ("mpiexec", "openmpi-bin"),
-        ("ssh", "openssh-client"),
-        ("sshd", "openssh-server"),
-    ];
-    let missing = |(program, package)| ensure_program(program, package, Packages::from_environment()).err();
-    programs
-        .into_iter()
-        .find_map(missing)
-        .map(|error| format!("{error:#}"))
-}
-
-/// Says why it cannot be done here; where everything is to be tested, that is a failure.
-fn not_run(why: &str) {
-    let required = std::env::var("VOLCANO_CLUSTER_TESTS").is_ok_and(|value| value == "required");
-    assert!(!required, "{why}");
-    eprintln!("not run: {why}");
-}
-
 #[test]
 fn mpi_over_ssh_between_the_pods_of_a_job() {
-    if let Some(why) = missing() {
-        return not_run(&why);
+    if !can_run(&MPI_PROGRAMS) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mpi.yaml"), MPI).unwrap();

@@ -1,6 +1,7 @@
 //! `volcano run`.
 
 use crate::process::{Running, volcano, volcano_reading};
+use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -134,6 +135,8 @@ fn wrong_words_are_not_taken_for_a_job_that_failed() {
         &["run", "--nodes", "1", "--cpu", "many", "job.yaml"],
         &["run", "--nodes", "1", "missing.yaml"],
         &["run", "--nodes", "1", "--kubeconfig", "x", "job.yaml"],
+        &["run", "--gpu", "1", "--kubeconfig", "x", "job.yaml"],
+        &["run", "--gpu", "1", "--context", "x", "job.yaml"],
     ] {
         let done = volcano(words, folder.path());
         assert_eq!(
@@ -194,6 +197,76 @@ value: 100
     ] {
         assert!(done.out.contains(&format!("\n{line}")), "{line}: {}", done.all());
     }
+}
+
+const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}
+";
+
+const WIDGET: &str = "apiVersion: example.com/v1
+kind: Widget
+metadata: {name: first}
+spec: {size: 3}
+";
+
+#[test]
+fn objects_may_be_of_a_kind_that_is_defined_beside_them() {
+    let text = format!(
+        "{}---\n{WIDGET}---\n{DEFINITION}",
+        job("train", 1, "1", QUICK, "")
+    );
+    let folder = folder(&[("all.yaml", &text)]);
+    let done = volcano(&["run", "--nodes", "1", "-n", "own", "all.yaml"], folder.path());
+    assert_eq!(done.code, Some(0), "{}", done.all());
+    assert!(done.out.contains("\njob train Completed: "), "{}", done.all());
+}
+
+#[test]
+fn a_definition_stays_in_a_cluster_that_refuses_the_rest() {
+    let good = format!(
+        "{DEFINITION}---\n{WIDGET}---\n{}",
+        job("train", 1, "1", QUICK, "")
+    );
+    let bad = good.replace("size: 3", "sise: 3");
+    let folder = folder(&[("good.yaml", &good), ("bad.yaml", &bad)]);
+    let mut up = Running::start(&["up", "--nodes", "1"], folder.path());
+    let kubeconfig = up.wait_kubeconfig();
+    let run = |file: &str| {
+        let words = ["run", "--kubeconfig", kubeconfig.to_str().unwrap(), file];
+        volcano(&words, folder.path())
+    };
+    let done = run("bad.yaml");
+    assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{}", done.all());
+    assert!(
+        done.err.starts_with(
+            "CustomResourceDefinition widgets.example.com is in the cluster and stays there\n\
+             error: bad.yaml, document 2 (Widget first): "
+        ),
+        "{}",
+        done.all()
+    );
+    assert!(done.err.contains("unknown field \"spec.sise\""), "{}", done.all());
+    // The Job was not created, and the definition is not in the way.
+    let done = run("good.yaml");
+    assert_eq!(done.code, Some(0), "{}", done.all());
+    let threads = tokio::runtime::Runtime::new().unwrap();
+    let stored = threads.block_on(async {
+        let client = crate::kill::client(&kubeconfig).await;
+        let path = "/apis/example.com/v1/namespaces/default/widgets/first";
+        crate::kill::send(&client, "GET", path, &Value::Null).await
+    });
+    assert_eq!(stored.unwrap()["spec"]["size"], 3);
 }
 
 #[test]

@@ -94,7 +94,10 @@ impl Model {
         // A new incarnation of the name: its users have not been told anything yet.
         let before = self.jobs[id.index()].group.as_ref();
         let before = before.filter(|before| before.uid == group.uid);
-        group.refusal = before.and_then(|before| before.refusal.clone());
+        if let Some(before) = before {
+            group.refusal = before.refusal.clone();
+            group.told_at = before.told_at;
+        }
         let queue = match spec.queue.as_str() {
             "" => self.default_queue,
             queue => self.strings.intern(queue),
@@ -176,7 +179,8 @@ impl Model {
                 .then(|| self.strings.intern(&spec.priority_class_name)),
             min_resources,
             phase: Phase::from(&status.phase),
-            phase_written: Phase::from(&status.phase),
+            phase_written: Phase::written(&status.phase),
+            told_at: None,
             refusal: None,
             conditions: status.conditions.iter().map(read_condition).collect(),
             counters: [

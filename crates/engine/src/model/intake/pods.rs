@@ -148,6 +148,7 @@ impl Model {
             index: name_index(&meta.name),
             created: micros(meta.creation_timestamp),
             status: status_of(pod),
+            status_seen: status_of(pod),
             node,
             evicted_now: false,
             evicting: is_preempted(pod),
@@ -277,7 +278,11 @@ impl Model {
         let task = self.task(id);
         if task.evicting && task.status == Status::Releasing {
             let place = Place {
-                status: Status::Running,
+                // Not all that is evicted ran: pods that are bound are, as well.
+                status: match task.status_seen {
+                    Status::Running => Status::Running,
+                    _ => Status::Bound,
+                },
                 node: task.node,
                 evicted_now: false,
             };

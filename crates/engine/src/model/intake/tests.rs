@@ -115,12 +115,16 @@ fn an_answer_about_the_bind_of_a_pod_that_is_gone_does_not_undo_that_of_the_next
 
 /// A pod `p` that runs and is evicted for `urgent`.
 fn with_eviction() -> Engine {
+    with_eviction_of(running("u1"))
+}
+
+fn with_eviction_of(victim: Value) -> Engine {
     let mut engine = engine("enqueue, allocate, preempt");
     engine.apply(Delta::PriorityClass(read(
         json!({"metadata": {"name": "high"}, "value": 10}),
     )));
     group(&mut engine, "g", "g1", 0, "1");
-    engine.apply(Delta::Pod(read(running("u1"))));
+    engine.apply(Delta::Pod(read(victim)));
     engine.apply(Delta::PodGroup(read(json!({
         "metadata": {"name": "urgent", "namespace": "ns", "uid": "g2"},
         "spec": {"minMember": 1, "priorityClassName": "high"}, "status": {"phase": "Inqueue"},
@@ -163,6 +167,17 @@ fn an_answer_about_the_eviction_of_a_pod_that_is_gone_is_not_about_the_next() {
     assert_eq!(task(&engine, "p").status, Status::Releasing);
     engine.apply(answer(evict_failed, "u1"));
     assert_eq!(task(&engine, "p").status, Status::Running);
+}
+
+#[test]
+fn a_pod_that_could_not_be_evicted_is_what_it_was_before() {
+    for (phase, status) in [("Pending", Status::Bound), ("Running", Status::Running)] {
+        let mut victim = running("u1");
+        victim["status"]["phase"] = json!(phase);
+        let mut engine = with_eviction_of(victim);
+        engine.apply(answer(evict_failed, "u1"));
+        assert_eq!(task(&engine, "p").status, status);
+    }
 }
 
 #[test]

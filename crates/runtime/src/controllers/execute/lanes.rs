@@ -19,7 +19,7 @@ use volcano_reconcile::write::Write;
 /// Of so many lanes that become free, one goes to what can be told later, so that it is never put off for ever. It is
 /// one of many: the schema of Jobs is large, and to check a status against it costs the API server as much as half a
 /// dozen pods.
-const TURNS: u32 = 256;
+const TURNS: u32 = 1024;
 
 /// How much hangs on a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,11 +15,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use volcano_api::core::Pod;
+use volcano_api::core::PodState;
 use volcano_api::names::kinds::{
     COMMAND, CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, QUEUE, SECRET,
 };
-use volcano_api::names::{Kind, labels};
+use volcano_api::names::{Kind, field_managers, labels};
 use volcano_api::protobuf;
 use volcano_reconcile::job::{Ask, Reading};
 use volcano_reconcile::write::{Fill, Target, Write};
@@ -113,9 +113,9 @@ impl Sender {
         let created = match kind {
             POD => {
                 let tables = Some(protobuf::POD);
-                let pod = self.client.create::<Pod>(&path, bytes, tables).await;
-                self.count(kind.plural, pod).map(|pod| {
-                    let change = Change::Pod(Box::new(pod));
+                let made = self.client.create::<PodState>(&path, bytes, tables).await;
+                self.count(kind.plural, made).map(|made| {
+                    let change = Change::Pod(Box::new(kinds::without_spec(made)));
                     Effect::Watched(Answer::Object(Box::new(change)))
                 })
             }
@@ -169,7 +169,12 @@ impl Sender {
     ) -> Result<Option<Effect>, Problem> {
         let kind = target.kind;
         let part = if status { "/status" } else { "" };
-        let path = Resource::from(kind).object(&target.namespace, &target.name) + part;
+        let mut path = Resource::from(kind).object(&target.namespace, &target.name) + part;
+        if status && kind == QUEUE {
+            // Tools look for the owner of the state under the name that it has always had.
+            path += "?fieldManager=";
+            path += field_managers::QUEUE_CONTROLLER;
+        }
         let label = format!("{}{part}", kind.plural);
         let answer = if !status && is_replaced(kind) {
             let Some(object) = self.edited(target, patch, version).await? else {
@@ -294,7 +299,7 @@ impl Sender {
                 "" => first.clone(),
                 next => format!("{first}&continue={next}"),
             };
-            let page: Page<Pod> = self.client.list(&path, Some(protobuf::POD)).await?;
+            let page: Page<PodState> = self.client.list(&path, Some(protobuf::POD)).await?;
             let versions = page
                 .items
                 .iter()

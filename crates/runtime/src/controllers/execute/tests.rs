@@ -5,7 +5,7 @@ use crate::controllers::kinds::Change;
 use crate::fence::Fence;
 use crate::testing::{Say, Server};
 use serde_json::json;
-use volcano_api::names::kinds::{COMMAND, CONFIG_MAP, JOB, POD, POD_GROUP, SECRET, SERVICE};
+use volcano_api::names::kinds::{COMMAND, CONFIG_MAP, JOB, POD, POD_GROUP, QUEUE, SECRET, SERVICE};
 use volcano_reconcile::write::Fill;
 
 /// An executor and what it tells.
@@ -249,9 +249,15 @@ async fn objects_are_patched_or_replaced_as_the_role_has_it() {
         vec![patch(JOB, "j", true, Some("5"))],
         vec![patch(CONFIG_MAP, "m", false, None)],
         vec![patch(POD_GROUP, "g", false, None)],
+        vec![Write::Patch {
+            target: Target::named(QUEUE, "", "q"),
+            patch: json!({"status": {"state": "Open"}}),
+            status: true,
+            resource_version: None,
+        }],
     ];
     let (effects, failed) = desk.run(steps).await;
-    assert!(failed.is_empty() && effects.len() == 3, "{failed:?}");
+    assert!(failed.is_empty() && effects.len() == 4, "{failed:?}");
     assert_eq!(
         server.heard(),
         [
@@ -259,6 +265,7 @@ async fn objects_are_patched_or_replaced_as_the_role_has_it() {
             "GET /api/v1/namespaces/ns/configmaps/m",
             "PUT /api/v1/namespaces/ns/configmaps/m",
             "PATCH /apis/scheduling.volcano.sh/v1beta1/namespaces/ns/podgroups/g merge",
+            "PATCH /apis/scheduling.volcano.sh/v1beta1/queues/q/status?fieldManager=queue-controller merge",
         ]
     );
     let precondition = json!({"uid": "u", "resourceVersion": "5"});

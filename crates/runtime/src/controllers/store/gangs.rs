@@ -106,18 +106,21 @@ impl Store {
         self.tidy_gang(gang);
     }
 
-    /// A ReplicaSet or StatefulSet is there. Those whose pods are for other schedulers do not matter.
+    /// A ReplicaSet or StatefulSet is there. Those whose pods are for other schedulers do not matter, and a cluster has
+    /// many of them, unless a webhook has given such pods to one of ours: their PodGroup goes when there are to be none.
+    /// It may be told of before they are; its status follows its pods, so that it is told of again.
     pub(super) fn put_workload(&mut self, kind: Kind, workload: Workload) {
         let metadata = &workload.metadata;
         let at = key(&metadata.namespace, &metadata.name);
-        if !self
+        let gang = key(&metadata.namespace, &group_name_of(&metadata.uid));
+        let is_ours = self
             .options
             .schedulers
-            .contains(&workload.spec.template.spec.scheduler_name)
-        {
+            .contains(&workload.spec.template.spec.scheduler_name);
+        let has_pods = |entry: &Gang| !entry.pods.is_empty();
+        if !is_ours && !self.groups.contains_key(&gang) && !self.gangs.get(&gang).is_some_and(has_pods) {
             return self.remove_workload(kind, &at);
         }
-        let gang = key(&metadata.namespace, &group_name_of(&metadata.uid));
         let version = number(&metadata.resource_version);
         let known = self.workloads.insert((kind, at.clone()), (gang.clone(), version));
         if let Some((other, _)) = known.filter(|(known, _)| *known != gang) {

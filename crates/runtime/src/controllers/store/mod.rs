@@ -29,7 +29,7 @@ use volcano_reconcile::pod_group;
 use volcano_reconcile::queue::Index;
 
 pub use gangs::Gang;
-pub use jobs::{JobEntry, queue_of};
+pub use jobs::{JobEntry, job_of, queue_of};
 
 use super::kinds::Controlling;
 

@@ -201,6 +201,61 @@ fn pods_without_a_job_are_kept_if_they_are_ours_to_group() {
     assert!(store.places.is_empty(), "somebody gave it another group");
 }
 
+/// A ReplicaSet whose template names this scheduler.
+fn replica_set(scheduler: &str, replicas: i32) -> Change {
+    let workload = json!({
+        "metadata": {"namespace": "ns", "name": "rs", "uid": "rs", "resourceVersion": "1"},
+        "spec": {"replicas": replicas, "template": {"spec": {"schedulerName": scheduler}}},
+    });
+    Change::Workload(Kind::ReplicaSet, read(workload))
+}
+
+/// How many pods the maker of the gang's pods is to have, if it is known.
+fn replicas(store: &Store, gang: &str) -> Option<i32> {
+    store.gang(gang)?.workload.as_ref()?.replicas
+}
+
+#[test]
+fn a_workload_whose_pods_a_webhook_gave_to_us_is_known_while_there_is_something_of_it() {
+    let gang = "ns/podgroup-rs";
+    let mut store = store();
+    told(&mut store, vec![replica_set("default-scheduler", 1)]);
+    assert!(
+        store.gang(gang).is_none() && store.workloads.is_empty(),
+        "another scheduler places its pods"
+    );
+    let owner =
+        json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": true});
+    let member = json!({
+        "metadata": {"namespace": "ns", "name": "p", "uid": "p", "resourceVersion": "2", "ownerReferences": [owner]},
+        "spec": {"schedulerName": "volcano"},
+    });
+    told(
+        &mut store,
+        vec![Change::Pod(read(member)), replica_set("default-scheduler", 0)],
+    );
+    let group =
+        json!({"metadata": {"namespace": "ns", "name": "podgroup-rs", "uid": "g", "resourceVersion": "3"}});
+    told(
+        &mut store,
+        vec![Change::PodGroup(read(group)), gone(Kind::Pod, "p", 4)],
+    );
+    assert_eq!(replicas(&store, gang), Some(0), "its PodGroup is to go");
+    told(&mut store, vec![replica_set("default-scheduler", 0)]);
+    assert_eq!(replicas(&store, gang), Some(0), "while it is there");
+    let end = vec![
+        gone(Kind::PodGroup, "podgroup-rs", 5),
+        replica_set("default-scheduler", 0),
+    ];
+    told(&mut store, end);
+    assert!(
+        store.gang(gang).is_none() && store.workloads.is_empty(),
+        "nothing of it is left here"
+    );
+    told(&mut store, vec![replica_set("volcano", 0)]);
+    assert_eq!(replicas(&store, gang), Some(0), "one of ours is always known");
+}
+
 #[test]
 fn a_job_is_looked_at_when_its_claim_comes() {
     let mut store = store();

@@ -392,23 +392,29 @@ fn distinct_volumes_count_against_a_driver_limit() {
 
 #[test]
 fn volumes_still_to_be_made_count_too() {
-    let mut m = zones();
-    class(&mut m, "late", json!({"provisioner": "d"}));
-    claim(&mut m, "c1", json!({}));
-    claim(&mut m, "c2", json!({}));
-    add(
-        &mut m,
-        json!({"kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [
-        {"name": "d", "allocatable": {"count": 1}}]}}),
-    );
-    let first = pod(&mut m, "first", None, uses(&["c1"]));
-    let second = pod(&mut m, "second", None, uses(&["c2"]));
-    let mut plugins = predicates(&m);
-    place(&mut m, &mut plugins, first, "a");
-    assert_eq!(
-        verdicts(&m, &plugins, second),
-        ["node(s) exceed max volume count", ""]
-    );
+    let named = json!({"csi.storage.k8s.io/csi-driver-name": "d"});
+    for makes in [
+        json!({"provisioner": "d"}),
+        json!({"provisioner": "other", "parameters": named}),
+    ] {
+        let mut m = zones();
+        class(&mut m, "late", makes);
+        claim(&mut m, "c1", json!({}));
+        claim(&mut m, "c2", json!({}));
+        add(
+            &mut m,
+            json!({"kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [
+            {"name": "d", "allocatable": {"count": 1}}]}}),
+        );
+        let first = pod(&mut m, "first", None, uses(&["c1"]));
+        let second = pod(&mut m, "second", None, uses(&["c2"]));
+        let mut plugins = predicates(&m);
+        place(&mut m, &mut plugins, first, "a");
+        assert_eq!(
+            verdicts(&m, &plugins, second),
+            ["node(s) exceed max volume count", ""]
+        );
+    }
 }
 
 fn driver(m: &mut Model, tells: bool) {

@@ -6,6 +6,8 @@ use crate::explain::FitReason;
 use crate::ids::{NodeId, TaskId};
 use crate::model::Model;
 use std::collections::BTreeSet;
+use volcano_api::core::StorageClass;
+use volcano_api::names::CSI_DRIVER_PARAMETER;
 
 /// A volume of a driver, by the driver's own name for it; one that is still to be made has the name of its claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,23 +28,29 @@ fn attachments(m: &Model, task: TaskId) -> impl Iterator<Item = Attachment<'_>> 
         let claim = claim?;
         let class = m.cluster.storage_classes.get(class_name(claim));
         match state(m, claim) {
-            State::Bound(volume) => {
-                let csi = volume?.spec.csi.as_ref()?;
+            State::Bound(Some(volume)) => {
+                let csi = volume.spec.csi.as_ref()?;
                 Some(Attachment {
                     driver: &csi.driver,
                     volume: Volume::Handle(&csi.volume_handle),
                 })
             }
-            State::Delayed(_) | State::Immediate => {
+            State::Bound(None) | State::Delayed(_) | State::Immediate => {
                 let namespace = m.text(m.task(task).namespace);
                 Some(Attachment {
-                    driver: &class?.provisioner,
+                    driver: driver_of(class?),
                     volume: Volume::Claim(namespace, name),
                 })
             }
         }
     });
     all.filter(counts)
+}
+
+/// The driver of volumes that a class makes.
+fn driver_of(class: &StorageClass) -> &str {
+    let named = class.parameters.get(CSI_DRIVER_PARAMETER);
+    named.unwrap_or(&class.provisioner)
 }
 
 /// The attachments that one task needs.
