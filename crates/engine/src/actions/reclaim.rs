@@ -82,6 +82,10 @@ fn reclaim_for_task(ssn: &mut Session<'_>, queue: QueueId, task: TaskId, order: 
             let owner = ssn.m.job(job).queue;
             victim.status == Status::Running && owner != queue && ssn.m.queue(owner).reclaimable
         });
+        // Where nobody has to go, allocate places the task: it may come after this.
+        if victims.is_empty() {
+            continue;
+        }
         // What allocate will ask once the victims are gone: a queue above may be full whoever leaves.
         let fits = |ssn: &Session<'_>| {
             ssn.plugins.allocatable(ssn.m, queue, task).is_ok() && fits_on(ssn, task, node)
