@@ -76,8 +76,10 @@ fn every_event_leads_to_every_action() {
                 } else {
                     assert_eq!(first, Some(phase), "{named} leads to {action}");
                     let told = format!("ExecuteAction: Start to execute action {action} ");
-                    // What will be done later is told, too.
-                    world.events.retain(|told| told.contains(" Start to "));
+                    if event == "PodPending" {
+                        // What will be done when its time is over was told before.
+                        world.events.retain(|told| told.contains(" Start to "));
+                    }
                     assert_eq!(world.events, [told], "{named} leads to {action}");
                     assert_eq!(
                         world.count("version"),
