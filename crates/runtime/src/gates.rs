@@ -20,6 +20,8 @@ pub const QUEUE_COMMAND_SYNC: &str = "QueueCommandSync";
 pub const RESOURCE_TOPOLOGY: &str = "ResourceTopology";
 /// Remove the queue-allocation scheduling gate when the queue has room.
 pub const QUEUE_ADMISSION_GATES: &str = "SchedulingGatesQueueAdmission";
+/// Score nodes by how well volumes and free storage suit the claims of a pod. A gate of Kubernetes, where it is alpha.
+pub const STORAGE_CAPACITY_SCORING: &str = "StorageCapacityScoring";
 
 /// Volcano's own gates, all of them alpha, with their defaults.
 const VOLCANO: &[(&str, bool)] = &[
@@ -35,7 +37,12 @@ const VOLCANO: &[(&str, bool)] = &[
 ];
 
 /// What the scheduler looks at.
-pub const OF_SCHEDULER: &[&str] = &[PRIORITY_CLASS, PDB_SUPPORT, QUEUE_ADMISSION_GATES];
+pub const OF_SCHEDULER: &[&str] = &[
+    PRIORITY_CLASS,
+    PDB_SUPPORT,
+    QUEUE_ADMISSION_GATES,
+    STORAGE_CAPACITY_SCORING,
+];
 /// What the controllers look at.
 pub const OF_CONTROLLERS: &[&str] = &[
     VOLCANO_JOB_SUPPORT,
@@ -312,7 +319,7 @@ mod tests {
             ["DRAAdminAccess", "KubeletTracing", "PriorityClass"]
         );
         for name in [OF_SCHEDULER, OF_CONTROLLERS, OF_ADMISSION].concat() {
-            assert!(VOLCANO.iter().any(|(gate, _)| *gate == name), "{name}");
+            assert!(known().any(|gate| gate == name), "{name}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A plugin's own file refers to its table here, so that the file format can be read in one place.
 
 use super::{ActionSpec, ArgKind, ArgSpec, PluginSpec};
-use ArgKind::{Any, Bool, Duration, Float, Int, List, Map, Quantity, Str};
+use ArgKind::{Any, Bool, Curve, Duration, Float, Int, List, Map, Quantity, Str};
 
 const fn arg(key: &'static str, kind: ArgKind) -> ArgSpec {
     ArgSpec::new(key, kind)
@@ -185,10 +185,7 @@ pub const PREDICATES: &[ArgSpec] = &[
     arg("predicate.CacheEnable", Bool),
     arg("volumebinding.weight", Int),
     arg("volumebinding.bindTimeoutSeconds", Int),
-    arg(
-        "volumebinding.shape",
-        List(&Map(&[arg("utilization", Int), arg("score", Int)])),
-    ),
+    arg("volumebinding.shape", Curve),
     arg("dynamicresources.filterTimeoutSeconds", Int),
 ];
 

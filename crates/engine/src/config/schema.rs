@@ -20,6 +20,8 @@ pub enum ArgKind {
     /// A mapping with these keys. Letter case of a spelled-out key does not matter; the value arrives under the
     /// spelling given here.
     Map(&'static [ArgSpec]),
+    /// Points of a score by use: a list of `{utilization, score}`, in percent that go up, and of 0 to 10.
+    Curve,
     /// Any value; the plugin checks it.
     Any,
 }

@@ -68,6 +68,7 @@ impl Problems {
             ArgKind::Any => self.any(node, path),
             ArgKind::Map(specs) => self.nested(node, path, specs),
             ArgKind::List(kind) => self.list_of(node, path, *kind),
+            ArgKind::Curve => self.curve(node, path),
             _ => {
                 let value = scalar(node, kind);
                 if value.is_none() {
@@ -91,6 +92,39 @@ impl Problems {
             self.value(node, &path, kind)
         });
         Some(Value::Array(values.collect()))
+    }
+
+    /// Points that go up; what a point does not say is 0.
+    fn curve(&mut self, node: &Node, path: &str) -> Option<Value> {
+        const POINT: &[ArgSpec] = &[
+            ArgSpec::new("utilization", ArgKind::Int),
+            ArgSpec::new("score", ArgKind::Int),
+        ];
+        let points = self.list_of(node, path, ArgKind::Map(POINT))?;
+        let number = |point: &Value, key| point[key].as_i64().unwrap_or(0);
+        let list = points.as_array().map_or(&[][..], Vec::as_slice);
+        if list.is_empty() {
+            self.add(node.place, path, "at least one point is needed");
+        }
+        let mut last = None;
+        for (i, point) in list.iter().enumerate() {
+            let (utilization, score) = (number(point, "utilization"), number(point, "score"));
+            let path = item(path, i);
+            if !(0..=100).contains(&utilization) {
+                let message = format!("a utilization is between 0 and 100, this is {utilization}");
+                self.add(node.place, &path, message);
+            }
+            if last.is_some_and(|last| last >= utilization) {
+                let message = format!("utilizations go up from point to point, {utilization} does not");
+                self.add(node.place, &path, message);
+            }
+            if !(0..=10).contains(&score) {
+                let message = format!("a score is between 0 and 10, this is {score}");
+                self.add(node.place, &path, message);
+            }
+            last = Some(utilization);
+        }
+        Some(points)
     }
 
     fn nested(&mut self, node: &Node, path: &str, specs: &'static [ArgSpec]) -> Option<Value> {
@@ -192,7 +226,7 @@ fn expected(kind: ArgKind) -> &'static str {
         ArgKind::Str => "a string",
         ArgKind::Duration => "a duration such as \"1m30s\"",
         ArgKind::Quantity => "an integer or a quantity such as \"250m\"",
-        ArgKind::List(_) => "a list",
+        ArgKind::List(_) | ArgKind::Curve => "a list",
         ArgKind::Map(_) => "a mapping",
         ArgKind::Any => "a value",
     }

@@ -309,7 +309,7 @@ fn a_snapshot_says_how_it_is_to_be_planned() {
         head,
         json!({
             "conf": "actions: allocate", "schedulerNames": ["vc1", "vc2"], "defaultQueue": "default",
-            "features": {"queueAdmission": false, "sharding": null, "ignoredProvisioners": []},
+            "features": {"queueAdmission": false, "sharding": null, "storageScoring": false, "ignoredProvisioners": []},
             "now": "2026-01-01T00:00:00.500000Z", "complete": true,
             "underway": {"bindFailed": [], "gatesOpened": []},
         })

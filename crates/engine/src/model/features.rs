@@ -10,6 +10,8 @@ pub struct Features {
     pub queue_admission: bool,
     /// Several schedulers divide the nodes by NodeShards.
     pub sharding: Option<Sharding>,
+    /// Nodes are scored by how well volumes and free storage suit the claims of a pod.
+    pub storage_scoring: bool,
     /// CSI drivers whose volumes do not count as attached, besides those of local disks.
     pub ignored_provisioners: Vec<String>,
 }

@@ -270,6 +270,7 @@ fn options(args: &SchedulerArgs) -> Result<Options, Failure> {
         features: Features {
             queue_admission: feature_gates.enabled(gates::QUEUE_ADMISSION_GATES),
             sharding,
+            storage_scoring: feature_gates.enabled(gates::STORAGE_CAPACITY_SCORING),
             ignored_provisioners: list(&scheduling.ignored_provisioners),
         },
         feature_gates,

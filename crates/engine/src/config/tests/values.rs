@@ -2,7 +2,7 @@
 
 use super::super::catalog::{ACTIONS, PLANNED_PLUGINS};
 use super::super::{ArgKind, ArgSpec, PluginSpec, SchedulerConf};
-use super::{only_plugin, with_arguments};
+use super::{only_plugin, parse, with_arguments};
 
 const KINDS: &[PluginSpec] = &[PluginSpec {
     name: "kinds",
@@ -155,6 +155,48 @@ fn each_kind_takes_its_values_only() {
         ("int: ~", ""),
     ] {
         assert_eq!(outcome(argument), expected, "{argument}");
+    }
+}
+
+#[test]
+fn points_of_a_curve_go_up_and_stay_in_range() {
+    let path = "tiers[0].plugins[0].arguments.volumebinding.shape";
+    for (shape, problems) in [
+        ("[]", vec![": at least one point is needed"]),
+        ("[{}]", vec![]),
+        (
+            "[{utilization: 0, score: 10}, {utilization: 100, score: 0}]",
+            vec![],
+        ),
+        (
+            "[{utilization: 50}, {utilization: 50}]",
+            vec!["[1]: utilizations go up from point to point, 50 does not"],
+        ),
+        (
+            "[{utilization: -1, score: 11}, {utilization: 101, score: -1}]",
+            vec![
+                "[0]: a utilization is between 0 and 100, this is -1",
+                "[0]: a score is between 0 and 10, this is 11",
+                "[1]: a utilization is between 0 and 100, this is 101",
+                "[1]: a score is between 0 and 10, this is -1",
+            ],
+        ),
+        (
+            "[{utilization: half}]",
+            vec!["[0].utilization: expected an integer, found string \"half\""],
+        ),
+        ("7", vec![": expected a list, found integer 7"]),
+    ] {
+        let text = with_arguments("predicates", &format!("{{volumebinding.shape: {shape}}}"));
+        let found: Vec<_> = match parse(&text) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.to_string().lines().map(str::to_owned).collect(),
+        };
+        let ends = |(line, problem): (&String, &&str)| line.ends_with(&format!("{path}{problem}"));
+        assert!(
+            found.len() == problems.len() && found.iter().zip(&problems).all(ends),
+            "{shape}: {found:#?}"
+        );
     }
 }
 

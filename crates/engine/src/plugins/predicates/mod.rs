@@ -21,7 +21,7 @@ use crate::plugin::{Plugin, Point, Related};
 use interpod::InterPod;
 use spread::Spread;
 use volumes::binding::{Binding, ClaimKey, Plans, Source};
-use volumes::{Limits, Zones};
+use volumes::{Limits, Shape, Zones};
 
 /// The taint that a cordoned node counts as having.
 const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
@@ -44,6 +44,9 @@ struct Enabled {
 struct Predicates {
     enabled: Enabled,
     plans: Plans,
+    // Of the score of volume binding.
+    weight: f64,
+    shape: Shape,
 }
 
 /// Builds the plugin.
@@ -61,6 +64,12 @@ pub fn build(conf: &PluginConf) -> Box<dyn Plugin> {
             volume_binding: on("VolumeBinding"),
         },
         plans: Plans::default(),
+        weight: if conf.switches.node_order {
+            conf.arguments.int("volumebinding.weight", 1) as f64
+        } else {
+            0.0
+        },
+        shape: Shape::of(&conf.arguments),
     })
 }
 
@@ -135,6 +144,7 @@ impl Plugin for Predicates {
         }
         let on = &self.enabled;
         let related = RelatedFilters {
+            scoring: self.scoring(m),
             inter_pod: (rules && on.pod_affinity)
                 .then(|| InterPod::of(m, task))
                 .flatten(),
@@ -167,8 +177,16 @@ impl Plugin for Predicates {
     }
 }
 
-/// The filters of one task that look at other pods or at volumes.
+impl Predicates {
+    /// The weight and the shape of the score of volume binding, when it is on.
+    fn scoring(&self, m: &Model) -> Option<(f64, &Shape)> {
+        (m.features.storage_scoring && self.weight != 0.0).then_some((self.weight, &self.shape))
+    }
+}
+
+/// The filters of one task that look at other pods or at volumes, and the score of its volumes.
 struct RelatedFilters<'a> {
+    scoring: Option<(f64, &'a Shape)>,
     inter_pod: Option<InterPod<'a>>,
     limits: Option<Limits<'a>>,
     zones: Option<Zones<'a>>,
@@ -205,6 +223,15 @@ impl Related for RelatedFilters<'_> {
             }
         }
         reasons
+    }
+
+    fn score(&self, m: &Model, nodes: &[NodeId], scores: &mut [f64]) {
+        let (Some((weight, shape)), Some(binding)) = (self.scoring, &self.binding) else {
+            return;
+        };
+        for (&node, score) in nodes.iter().zip(scores) {
+            *score += weight * binding.score(m, node, shape) as f64;
+        }
     }
 }
 

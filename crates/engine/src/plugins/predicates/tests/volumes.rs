@@ -2,8 +2,11 @@
 
 use super::{predicates, without};
 use crate::explain::FitReason;
+use crate::ids::TaskId;
 use crate::model::Model;
-use crate::relations::testing::{NS, add, cluster, merged, open_nodes, place, pod, unplace, verdicts};
+use crate::relations::testing::{
+    NS, add, chosen, cluster, merged, open_nodes, place, plugins, pod, unplace, verdicts,
+};
 use serde_json::{Value, json};
 
 fn zones() -> Model {
@@ -519,4 +522,107 @@ fn storage_counts_only_for_volumes_that_a_driver_makes_and_tells_of() {
     let free = json!({"spec": {"storageClassName": "made", "capacity": {"storage": "5Gi"}}});
     volume(&mut m, "there", merged(free, &on_host("a")));
     assert_eq!(open(&m), 2, "a volume that is there needs no free storage");
+}
+
+/// The scores of volume binding on each node, by the plugin with these arguments.
+fn scores(m: &Model, arguments: &[(&str, Value)], task: TaskId) -> Vec<f64> {
+    let plugins = plugins(m, &[("predicates", arguments)]);
+    let nodes: Vec<_> = m.nodes.ids().collect();
+    let mut scores = vec![0.0; nodes.len()];
+    let related = plugins.relate(m, task);
+    related.iter().for_each(|r| r.score(m, &nodes, &mut scores));
+    scores
+}
+
+fn scoring() -> Model {
+    let mut m = zones();
+    m.features.storage_scoring = true;
+    class(&mut m, "late", json!({}));
+    class(&mut m, "made", json!({"provisioner": "csi.example.com"}));
+    driver(&mut m, true);
+    m
+}
+
+fn local(m: &mut Model, host: &str, size: &str) {
+    let sized = json!({"spec": {"capacity": {"storage": size}}});
+    volume(m, host, merged(on_host(host), &sized));
+}
+
+fn asking(class: &str, size: &str) -> Value {
+    json!({"spec": {"storageClassName": class, "resources": {"requests": {"storage": size}}}})
+}
+
+#[test]
+fn volumes_and_storage_that_stay_the_emptiest_score_highest() {
+    let mut m = scoring();
+    local(&mut m, "a", "4Gi");
+    local(&mut m, "b", "10Gi");
+    capacity(&mut m, "a", json!({"capacity": "100Gi"}));
+    capacity(
+        &mut m,
+        "b",
+        json!({"capacity": null, "maximumVolumeSize": "20Gi"}),
+    );
+    claim(&mut m, "one", asking("late", "1Gi"));
+    claim(&mut m, "made", asking("made", "5Gi"));
+    claim(&mut m, "more", asking("made", "10Gi"));
+    claim(&mut m, "large", asking("late", "8Gi"));
+    let cases = [
+        (&["one"][..], [75.0, 90.0], "1 of 4 and of 10 GiB"),
+        (&["made"], [95.0, 75.0], "5 of 100 and of 20 GiB that are free"),
+        (&["made", "more"], [85.0, 25.0], "both of what is free"),
+        (
+            &["one", "made"],
+            [75.0, 90.0],
+            "volumes that are there count alone",
+        ),
+        (&["large"], [0.0, 20.0], "nothing serves it on a"),
+    ];
+    for (claims, expected, name) in cases {
+        let task = pod(&mut m, "p", None, uses(claims));
+        assert_eq!(scores(&m, &[], task), expected, "{name}");
+    }
+    let task = pod(&mut m, "p", None, uses(&["one"]));
+    assert_eq!(chosen(&m, &predicates(&m), task), "b");
+}
+
+#[test]
+fn the_score_of_volumes_has_a_weight_and_a_shape_and_is_off_without_its_gate() {
+    let mut m = scoring();
+    local(&mut m, "a", "4Gi");
+    local(&mut m, "b", "10Gi");
+    claim(&mut m, "one", asking("late", "1Gi"));
+    let task = pod(&mut m, "p", None, uses(&["one"]));
+    let fullest = json!([{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]);
+    let step = json!([{"utilization": 15, "score": 2}, {"utilization": 20, "score": 7}]);
+    let off = "predicate.VolumeBindingEnable";
+    let cases = [
+        (vec![("volumebinding.weight", json!(3))], [225.0, 270.0]),
+        (vec![("volumebinding.weight", json!(0))], [0.0, 0.0]),
+        (vec![("volumebinding.shape", fullest)], [25.0, 10.0]),
+        (vec![("volumebinding.shape", step)], [70.0, 20.0]),
+        (vec![(off, json!(false))], [0.0, 0.0]),
+    ];
+    for (arguments, expected) in cases {
+        assert_eq!(scores(&m, &arguments, task), expected, "{arguments:?}");
+    }
+    m.features.storage_scoring = false;
+    assert_eq!(scores(&m, &[], task), [0.0, 0.0], "without the gate");
+}
+
+#[test]
+fn classes_count_alike_and_a_driver_that_does_not_tell_counts_not_at_all() {
+    let mut m = scoring();
+    class(&mut m, "other", json!({}));
+    class(&mut m, "untold", json!({"provisioner": "quiet.example.com"}));
+    volume(&mut m, "late", json!({"spec": {"capacity": {"storage": "3Gi"}}}));
+    let other = json!({"spec": {"storageClassName": "other", "capacity": {"storage": "8Gi"}}});
+    volume(&mut m, "other", other);
+    claim(&mut m, "late", asking("late", "1Gi"));
+    claim(&mut m, "other", asking("other", "4Gi"));
+    claim(&mut m, "untold", asking("untold", "1Gi"));
+    let task = pod(&mut m, "p", None, uses(&["late", "other", "untold"]));
+    assert_eq!(scores(&m, &[], task), [59.0, 59.0], "67 and 50, rounded");
+    let task = pod(&mut m, "q", None, uses(&["untold"]));
+    assert_eq!(scores(&m, &[], task), [0.0, 0.0]);
 }

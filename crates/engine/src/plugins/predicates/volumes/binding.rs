@@ -4,6 +4,7 @@
 //! `Plans`, so that no second claim gets the same volume and no second pod of the claim goes elsewhere.
 
 use super::capacity::Room;
+use super::score::{Fill, Shape};
 use super::{State, claims_of, class_name, reaches, state};
 use crate::explain::FitReason;
 use crate::ids::{NodeId, Sym, TaskId};
@@ -244,6 +245,32 @@ impl<'a> Binding<'a> {
         self.serve(m, node).err()
     }
 
+    /// How well what would serve the waiting claims suits them, of 100: the mean over their classes. Volumes that are
+    /// there count alone, by their sizes; without any, what is made counts by the free storage of its place.
+    pub(in super::super) fn score(&self, m: &'a Model, node: NodeId, shape: &Shape) -> i64 {
+        let Ok(served) = self.serve(m, node) else {
+            return 0;
+        };
+        let (mut there, mut made) = (Fill::default(), Fill::default());
+        for (waiting, (_, source)) in self.waiting.iter().zip(served) {
+            let (class, asked) = (waiting.class.metadata.name.as_str(), size(waiting.claim));
+            match source {
+                Source::Volume(name) => {
+                    if let Some(volume) = m.cluster.volumes.get(&name) {
+                        there.add_volume(class, asked, capacity(volume));
+                    }
+                }
+                Source::Made => {
+                    let place = waiting.room.as_ref().and_then(|room| room.place(m, node));
+                    if let Some(place) = place {
+                        made.add_storage(class, asked, &place.object);
+                    }
+                }
+            }
+        }
+        shape.mean(if there.is_empty() { &made } else { &there })
+    }
+
     /// How the waiting claims are served on a node, or why one cannot be.
     fn serve(&self, m: &'a Model, node: NodeId) -> Result<Vec<(ClaimKey, Source)>, FitReason> {
         let mut taken = self.taken.clone();
@@ -332,7 +359,7 @@ impl Waiting<'_> {
             return Err(FitReason::VolumeBind);
         }
         match &self.room {
-            Some(room) if !room.reaches(m, node) => Err(FitReason::Other(NOT_ENOUGH_STORAGE.into())),
+            Some(room) if room.place(m, node).is_none() => Err(FitReason::Other(NOT_ENOUGH_STORAGE.into())),
             _ => Ok(Source::Made),
         }
     }

@@ -3,7 +3,6 @@
 use crate::ids::{NodeId, Sym};
 use crate::model::Model;
 use crate::model::cluster::StorageCapacity;
-use crate::relations::Selector;
 use std::collections::BTreeMap;
 use volcano_api::core::StorageClass;
 use volcano_api::quantity::Quantity;
@@ -11,8 +10,8 @@ use volcano_api::quantity::Quantity;
 /// The places where a volume of some size can be made.
 pub(super) struct Room<'a> {
     // By a label that their nodes must have: drivers of local disks have a place per node, and each node is asked.
-    by_label: BTreeMap<(Sym, Sym), Vec<&'a Selector>>,
-    others: Vec<&'a Selector>,
+    by_label: BTreeMap<(Sym, Sym), Vec<&'a StorageCapacity>>,
+    others: Vec<&'a StorageCapacity>,
 }
 
 impl<'a> Room<'a> {
@@ -34,22 +33,23 @@ impl<'a> Room<'a> {
             match place.nodes.needed() {
                 Some((key, values)) => {
                     for &value in values {
-                        room.by_label.entry((key, value)).or_default().push(&place.nodes);
+                        room.by_label.entry((key, value)).or_default().push(place);
                     }
                 }
-                None => room.others.push(&place.nodes),
+                None => room.others.push(place),
             }
         }
         Some(room)
     }
 
-    /// What is made in one of the places can be reached from the node.
-    pub(super) fn reaches(&self, m: &Model, node: NodeId) -> bool {
+    /// A place whose volumes can be reached from the node.
+    pub(super) fn place(&self, m: &Model, node: NodeId) -> Option<&'a StorageCapacity> {
         let labels = &m.nodes[node].labels;
-        let mut places = labels
+        let near = labels
             .iter()
             .filter_map(|label| self.by_label.get(label))
             .flatten();
-        places.any(|nodes| nodes.matches(labels)) || self.others.iter().any(|nodes| nodes.matches(labels))
+        let mut places = near.chain(&self.others).copied();
+        places.find(|place| place.nodes.matches(labels))
     }
 }

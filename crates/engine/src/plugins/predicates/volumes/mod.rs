@@ -9,9 +9,11 @@
 pub mod binding;
 mod capacity;
 mod limits;
+mod score;
 mod zone;
 
 pub(super) use limits::Limits;
+pub(super) use score::Shape;
 pub(super) use zone::Zones;
 
 use crate::ids::{NodeId, TaskId};
