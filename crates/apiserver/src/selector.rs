@@ -129,16 +129,16 @@ fn requirement(text: &str) -> Result<(String, Ask), String> {
         true => Ok((key.to_owned(), ask)),
         false => Err(format!("{key:?} is not a label key in {text:?}")),
     };
+    let value_of = |value: &str| match value.trim() {
+        value if is_label_value(value) => Ok(value.to_owned()),
+        value => Err(format!("{value:?} is not a label value in {text:?}")),
+    };
     if let Some(key) = text.strip_prefix('!') {
         return named(key.trim(), Ask::Missing);
     }
     for (sign, not) in [("!=", true), ("==", false), ("=", false)] {
         if let Some((key, value)) = text.split_once(sign) {
-            let value = value.trim();
-            if !is_label_value(value) {
-                return Err(format!("{value:?} is not a label value in {text:?}"));
-            }
-            let values = vec![value.to_owned()];
+            let values = vec![value_of(value)?];
             return named(key.trim(), if not { Ask::NotIn(values) } else { Ask::In(values) });
         }
     }
@@ -173,7 +173,7 @@ fn requirement(text: &str) -> Result<(String, Ask), String> {
         .strip_prefix('(')
         .and_then(|list| list.strip_suffix(')'));
     let list = list.ok_or_else(|| format!("expected a list in parentheses in {text:?}"))?;
-    let values: Vec<String> = list.split(',').map(|value| value.trim().to_owned()).collect();
+    let values = list.split(',').map(value_of).collect::<Result<Vec<_>, _>>()?;
     named(key, if not { Ask::NotIn(values) } else { Ask::In(values) })
 }
 
@@ -298,7 +298,16 @@ mod tests {
             let selector = LabelSelector::parse(text).unwrap();
             assert_eq!(selector.matches_value(&object), expected, "{text}");
         }
-        for text in ["a in 1", "a b", "=", "a=-x-", "-a", "a in (1"] {
+        for text in [
+            "a in 1",
+            "a b",
+            "=",
+            "a=-x-",
+            "-a",
+            "a in (1",
+            "a in (-x-)",
+            "a notin (1,x y)",
+        ] {
             assert!(LabelSelector::parse(text).is_err(), "{text}");
         }
     }

@@ -251,6 +251,7 @@ impl Watcher {
             }
         };
         piece.reserve(bytes.len() + AROUND);
+        // The type comes first: readers that are in a hurry look there.
         piece.put_slice(b"{\"type\":\"");
         piece.put_slice(happened.as_bytes());
         piece.put_slice(b"\",\"object\":");
@@ -258,16 +259,15 @@ impl Watcher {
         piece.put_slice(b"}\n");
     }
 
-    fn bookmark_line(&self, piece: &mut BytesMut, revision: u64, ends_state: bool) {
-        let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+    /// An object that has a version only, in the form of the others.
+    fn bookmark_line(&mut self, piece: &mut BytesMut, revision: u64, ends_state: bool) {
+        let mut metadata = json!({});
         if ends_state {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let object = json!({"kind": self.resource.kind, "apiVersion": self.resource.api_version(), "metadata": metadata});
-        // The type comes first: readers that are in a hurry look there.
-        piece.put_slice(b"{\"type\":\"BOOKMARK\",\"object\":");
-        piece.put_slice(object.to_string().as_bytes());
-        piece.put_slice(b"}\n");
+        let value = json!({"kind": self.resource.kind, "apiVersion": self.resource.api_version(), "metadata": metadata});
+        let object = Object::new("", value, revision, &[]);
+        self.line(piece, "BOOKMARK", &object);
     }
 }
 

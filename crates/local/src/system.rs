@@ -46,10 +46,13 @@ const OPENS: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(1);
 /// How long the end may take. What is to be written has 10 s.
 const END: Duration = Duration::from_secs(12);
+/// How long the data file may be in use after that. It is free at once, unless somebody holds a client.
+const RELEASE: Duration = Duration::from_secs(5);
 
 /// A running system. Dropping it stops everything at once; [`System::stop`] lets what is under way come to its end.
 pub struct System {
     plane: Plane,
+    data_file: Option<PathBuf>,
     ending: watch::Sender<bool>,
     /// The scheduler and the controllers, which end by themselves when they are told.
     servers: Mutex<JoinSet<(&'static str, Result<(), Panicked>)>>,
@@ -108,7 +111,7 @@ impl System {
         let conf = reload::parse(text.unwrap_or(SchedulerConf::default_text()))?;
         let data_file = options.data_dir.as_deref().map(data_file).transpose()?;
         let plane = Plane::start(volcano_apiserver::Options {
-            data_file,
+            data_file: data_file.clone(),
             clock: options.clock.clone(),
             seed: options.seed,
             crds: volcano_api::crd::all(),
@@ -147,6 +150,7 @@ impl System {
             scheduler_metrics,
             controller_metrics,
             kubeconfig: OnceLock::new(),
+            data_file,
             plane,
         };
         system.start_servers(conf, &clock);
@@ -252,8 +256,8 @@ impl System {
         }
     }
 
-    /// Stops: nothing new is decided, and what is under way is written, within 12 s. Nodes of the caller are the caller's to
-    /// stop before.
+    /// Stops: nothing new is decided, and what is under way is written, within 12 s. Another system may then
+    /// use the data directory. Nodes of the caller are the caller's to stop before.
     pub async fn stop(mut self) {
         self.ending.send_replace(true);
         let servers = self.servers.get_mut();
@@ -263,6 +267,19 @@ impl System {
         }
         servers.shutdown().await;
         self.helpers.shutdown().await;
+        drop(self.plane);
+        if let Some(path) = self.data_file {
+            released(&path).await;
+        }
+    }
+}
+
+/// Waits until a data file may be opened: what uses it ends a moment after the plane.
+async fn released(path: &Path) {
+    let is_used = || std::fs::File::open(path).is_ok_and(|file| file.try_lock().is_err());
+    let until = Instant::now() + RELEASE;
+    while is_used() && Instant::now() < until {
+        tokio::time::sleep(LOOK).await;
     }
 }
 

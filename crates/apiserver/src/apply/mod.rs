@@ -71,7 +71,7 @@ impl Entry {
             shown = format!("{shown} with subresource {:?}", self.subresource);
         }
         if self.operation == "Update" {
-            shown = format!("{shown} using {} at {}", self.api_version, self.time);
+            shown = format!("{shown} using {}", self.api_version);
         }
         shown
     }

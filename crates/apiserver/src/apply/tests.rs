@@ -90,7 +90,7 @@ fn updates_take_what_they_change() {
     changed["metadata"]["labels"] = json!({"x": "2"});
     track(&live, &mut changed, &schema, &writer("edit"));
     let error = applied(&changed, "a", labels(json!({"x": "1"})), false).unwrap_err();
-    let expected = "Apply failed with 1 conflict: conflict with \"edit\" using v1 at 2026-01-01T00:00:00Z: .metadata.labels.x";
+    let expected = "Apply failed with 1 conflict: conflict with \"edit\" using v1: .metadata.labels.x";
     assert_eq!(error.message, expected);
     assert!(
         read(&changed).iter().all(|entry| entry.manager != "a"),

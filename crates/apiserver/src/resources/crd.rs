@@ -192,11 +192,21 @@ fn columns(columns: &Value) -> Vec<Column> {
             "type": column["type"],
             "format": column["format"].as_str().unwrap_or_default(),
             "priority": column["priority"].as_i64().unwrap_or_default(),
-            "description": column["description"].as_str().unwrap_or_default(),
+            "description": described(column),
         }),
         path: column["jsonPath"].as_str().unwrap_or_default().to_owned(),
     };
     columns.iter().map(one).collect()
+}
+
+fn described(column: &Value) -> String {
+    match column["description"].as_str() {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => {
+            let path = column["jsonPath"].as_str().unwrap_or_default();
+            format!("Custom resource definition column (in JSONPath format): {path}")
+        }
+    }
 }
 
 /// The status of a definition that is served.

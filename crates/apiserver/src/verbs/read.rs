@@ -137,21 +137,11 @@ impl ListOptions {
             return Ok(0);
         }
         self.version.parse().map_err(|_| {
-            let error = FieldError::invalid(
-                "resourceVersion",
-                self.version.as_str(),
-                "strconv.ParseUint: parsing: invalid syntax",
-            );
-            let about = About {
-                group: "",
-                what: "resourceVersion",
-                name: "",
-            };
-            let mut fault = Fault::invalid(&about, &[error]);
-            fault.message = format!("invalid resource version {:?}: {}", self.version, fault.message);
-            fault.code = 400;
-            fault.reason = "BadRequest";
-            fault
+            let asked = &self.version;
+            Fault::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {asked:?}: strconv.ParseUint: parsing {asked:?}: invalid \
+                 syntax"
+            ))
         })
     }
 }

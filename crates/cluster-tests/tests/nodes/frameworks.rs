@@ -1,8 +1,9 @@
 //! Jobs as the frameworks of the field write them: MPI, TensorFlow, PyTorch. The programs are small and real: they find each
 //! other by what the job plugins give them, and talk over the network.
 
+use std::collections::BTreeSet;
 use volcano_cluster_tests::field::{Field, cluster};
-use volcano_testcluster::images::Image;
+use volcano_testcluster::images::{Image, mpi};
 use volcano_testcluster::objects;
 
 /// The system, and the image of the frameworks' programs.
@@ -15,63 +16,55 @@ async fn field() -> Field {
     field
 }
 
-const MPI: &str = r#"
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata:
-  name: lm-mpi-job
-  labels: {"volcano.sh/job-type": "MPI"}
+/// Takes what a node has beyond two processors, so that a gang that asks for more than two takes both nodes on any machine.
+async fn leave_two_processors(field: &Field, node: &str) {
+    let object = objects::get(&field.client, &objects::path("v1", "", "nodes", node)).await;
+    let cpu = object.unwrap()["status"]["allocatable"]["cpu"].take();
+    let cpu: u32 = cpu.as_str().unwrap().parse().unwrap();
+    assert!(cpu >= 2, "{node} has {cpu} processors: the example does not fit");
+    let pod = format!(
+        "apiVersion: v1
+kind: Pod
+metadata: {{name: holds-{node}}}
 spec:
-  minAvailable: 4
-  schedulerName: volcano
-  plugins: {ssh: [], svc: []}
-  policies:
-  - {event: PodEvicted, action: RestartJob}
-  tasks:
-  - replicas: 1
-    name: mpimaster
-    policies:
-    - {event: TaskCompleted, action: CompleteJob}
-    template:
-      spec:
-        restartPolicy: OnFailure
-        containers:
-        - name: mpimaster
-          image: volcanosh/example-mpi:0.0.1
-          workingDir: /home
-          ports: [{containerPort: 22, name: mpijob-port}]
-          command:
-          - /bin/sh
-          - -c
-          - |
-            MPI_HOST=`cat /etc/volcano/mpiworker.host | tr "\n" ","`;
-            mkdir -p /var/run/sshd; /usr/sbin/sshd;
-            mpiexec --allow-run-as-root --host ${MPI_HOST} -np 3 mpi_hello_world;
-  - replicas: 3
-    name: mpiworker
-    template:
-      spec:
-        restartPolicy: OnFailure
-        terminationGracePeriodSeconds: 1
-        containers:
-        - name: mpiworker
-          image: volcanosh/example-mpi:0.0.1
-          workingDir: /home
-          ports: [{containerPort: 22, name: mpijob-port}]
-          command: [/bin/sh, -c, "mkdir -p /var/run/sshd; exec /usr/sbin/sshd -D"]
-"#;
+  nodeName: {node}
+  terminationGracePeriodSeconds: 0
+  containers: [{{name: c, image: \"busybox:1\", command: [sleep, \"600\"], resources: {{requests: {{cpu: {}}}}}}}]
+",
+        cpu - 2
+    );
+    field.apply(&pod).await;
+    field.wait_pod(&format!("holds-{node}"), "Running").await;
+}
+
+/// The nodes of the workers of the MPI example, once all of them have one.
+async fn nodes_of_workers(field: &Field) -> BTreeSet<String> {
+    let mut nodes = BTreeSet::new();
+    for at in 0..3 {
+        let path = field.pod_path(&format!("lm-mpi-job-mpiworker-{at}"));
+        let pod = field
+            .wait(&path, "it has a node", |pod| pod["spec"]["nodeName"].is_string())
+            .await;
+        nodes.insert(pod["spec"]["nodeName"].as_str().unwrap().to_owned());
+    }
+    nodes
+}
 
 #[tokio::test]
 async fn mpi_over_ssh_between_the_pods_of_a_job() {
     let field = field().await;
-    field.apply(MPI).await;
+    for node in ["node-1", "node-2"] {
+        leave_two_processors(&field, node).await;
+    }
+    field.apply(mpi::MANIFEST).await;
+    // Each of the three asks for a processor, and no node has more than two.
+    let nodes = nodes_of_workers(&field).await;
+    assert!(nodes.iter().eq(["node-1", "node-2"]), "{nodes:?}");
+    // SIGTERM does not reach the shell of a worker, which is the first process: the Job is Completing for 30 s, their grace.
     field.wait_end("lm-mpi-job", "Completed").await;
     let log = field.log("lm-mpi-job-mpimaster-0").await;
-    for rank in 0..3 {
-        let line = format!(
-            "Hello world from processor lm-mpi-job-mpiworker-{rank}, rank {rank} out of 3 processors"
-        );
-        assert!(log.contains(&line), "{line} is not in\n{log}");
+    for line in mpi::lines() {
+        assert!(log.lines().any(|told| told == line), "{line} is not in\n{log}");
     }
     field
         .wait_pods("lm-mpi-job", &["lm-mpi-job-mpimaster-0 Succeeded"])

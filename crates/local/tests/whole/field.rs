@@ -3,6 +3,7 @@
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::time::Duration;
 use tokio::time::Instant;
 use volcano_local::{Nodes, Options, SimulatedNodes, System, virtual_clock};
@@ -29,6 +30,7 @@ pub struct Field {
     system: System,
     client: kube::Client,
     began: Instant,
+    jobs: Cell<usize>,
 }
 
 /// A group of nodes with this many CPUs each, named after the label `pool` that they have.
@@ -60,11 +62,14 @@ impl Field {
             client: system.client(),
             system,
             began: Instant::now(),
+            jobs: Cell::default(),
         }
     }
 
-    pub async fn stop(self) {
+    /// Stops it, after so many Jobs.
+    pub async fn stop(self, jobs: usize) {
         self.system.stop().await;
+        assert_eq!(self.jobs.get(), jobs, "Jobs that ran");
     }
 
     /// Seconds since the start.
@@ -103,7 +108,9 @@ impl Field {
     }
 
     pub async fn submit(&self, job: &Value) -> Result<Value, String> {
-        self.send("POST", JOBS, job).await
+        let made = self.send("POST", JOBS, job).await?;
+        self.jobs.set(self.jobs.get() + 1);
+        Ok(made)
     }
 
     pub async fn job(&self, name: &str) -> Value {

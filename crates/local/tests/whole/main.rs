@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod count;
 mod ends;
 mod field;
 mod orders;

@@ -1,5 +1,6 @@
 //! Commands: suspend, resume, restart, terminate, complete.
 
+use crate::count;
 use crate::field::{Field, all, case, holds, job, pool, same, task, text};
 use serde_json::json;
 
@@ -113,5 +114,5 @@ async fn orders_are_carried_out_once() {
         holds("time has passed", field.seconds() >= 300.0)
     }));
     all(cases).await;
-    field.stop().await;
+    field.stop(count::ORDERS).await;
 }

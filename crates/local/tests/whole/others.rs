@@ -1,5 +1,6 @@
 //! Pods that are not of our Jobs: PodGroups that others make, plain pods, pods of workloads; and what nodes do with pods.
 
+use crate::count;
 use crate::field::{Field, GROUPS, all, case, holds, pool, same, text};
 use serde_json::{Value, json};
 
@@ -68,54 +69,62 @@ async fn pods_of_others_are_placed_too() {
         same("its PodGroup", group, format!("podgroup-{uid}"))?;
         reaches(&field, "plain", "Succeeded").await
     }));
-    cases.push(case("stateful", async {
-        let set = json!({
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "metadata": {
-                "name": "db",
-                "namespace": "default",
-                "annotations": {"scheduling.volcano.sh/group-min-member": "2"},
-            },
-            "spec": {
-                "replicas": 2,
-                "serviceName": "db",
-                "selector": {"matchLabels": {"app": "db"}},
-                "template": {
-                    "metadata": {"labels": {"app": "db"}},
-                    "spec": {"containers": [{"name": "main", "image": "db:1"}]},
-                },
-            },
-        });
-        let set = field
-            .make("/apis/apps/v1/namespaces/default/statefulsets", set)
-            .await?;
-        let uid = text(&set["metadata"]["uid"]);
-        let member = |index: u32| {
-            let mut pod = pod(&format!("db-{index}"), "serve");
-            pod["metadata"]["labels"] = json!({"app": "db"});
-            pod["metadata"]["ownerReferences"] = json!([{
+    for (kind, plural, name) in [
+        ("StatefulSet", "statefulsets", "db"),
+        ("ReplicaSet", "replicasets", "web"),
+    ] {
+        let field = &field;
+        cases.push(case(kind, async move {
+            let labels = json!({"app": name});
+            let mut set = json!({
                 "apiVersion": "apps/v1",
-                "kind": "StatefulSet",
-                "name": "db",
-                "uid": uid,
-                "controller": true,
-            }]);
-            pod
-        };
-        field.make_pod(member(0)).await?;
-        field.pass(60.0).await;
-        let phase = field.pod("db-0").await["status"]["phase"].take();
-        same("one of two waits", text(&phase), "Pending".to_owned())?;
-        field.make_pod(member(1)).await?;
-        for name in ["db-0", "db-1"] {
-            reaches(&field, name, "Running").await?;
-            let group =
-                field.pod(name).await["metadata"]["annotations"]["scheduling.k8s.io/group-name"].take();
-            same("its PodGroup", text(&group), format!("podgroup-{uid}"))?;
-        }
-        Ok(())
-    }));
+                "kind": kind,
+                "metadata": {
+                    "name": name,
+                    "namespace": "default",
+                    "annotations": {"scheduling.volcano.sh/group-min-member": "2"},
+                },
+                "spec": {
+                    "replicas": 2,
+                    "selector": {"matchLabels": labels},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": {"containers": [{"name": "main", "image": "serve:1"}]},
+                    },
+                },
+            });
+            if kind == "StatefulSet" {
+                set["spec"]["serviceName"] = name.into();
+            }
+            let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+            let set = field.make(&path, set).await?;
+            let uid = text(&set["metadata"]["uid"]);
+            let member = |index: u32| {
+                let mut pod = pod(&format!("{name}-{index}"), "serve");
+                pod["metadata"]["labels"] = labels.clone();
+                pod["metadata"]["ownerReferences"] = json!([{
+                    "apiVersion": "apps/v1",
+                    "kind": kind,
+                    "name": name,
+                    "uid": uid,
+                    "controller": true,
+                }]);
+                pod
+            };
+            field.make_pod(member(0)).await?;
+            field.pass(60.0).await;
+            let phase = field.pod(&format!("{name}-0")).await["status"]["phase"].take();
+            same("one of two waits", text(&phase), "Pending".to_owned())?;
+            field.make_pod(member(1)).await?;
+            for pod in [format!("{name}-0"), format!("{name}-1")] {
+                reaches(field, &pod, "Running").await?;
+                let group =
+                    field.pod(&pod).await["metadata"]["annotations"]["scheduling.k8s.io/group-name"].take();
+                same("its PodGroup", text(&group), format!("podgroup-{uid}"))?;
+            }
+            Ok(())
+        }));
+    }
     cases.push(case("of a kind of others", async {
         let names = json!({"plural": "pytorchjobs", "kind": "PyTorchJob"});
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -172,7 +181,7 @@ async fn pods_of_others_are_placed_too() {
         same("its node", node, Value::Null)
     }));
     all(cases).await;
-    field.stop().await;
+    field.stop(count::NONE).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,5 +265,5 @@ async fn simulated_nodes_report_as_kubelets_do() {
         "{scheduler}"
     );
     assert!(controllers.contains("volcano_api_writes_total"), "{controllers}");
-    field.stop().await;
+    field.stop(count::NONE).await;
 }

@@ -1,6 +1,7 @@
 //! What job plugins add: objects, environment, and that they go with the Job's run.
 
-use crate::field::{Field, Outcome, all, case, holds, job, pool, same, task, text};
+use crate::count;
+use crate::field::{Field, Outcome, all, case, holds, job, pool, same, task, text, with};
 use serde_json::{Value, json};
 
 /// The value of an environment variable of a pod's first container.
@@ -165,6 +166,44 @@ async fn plugins_give_jobs_what_they_need() {
         )?;
         field.reaches("tensorflow", "Completed").await
     }));
+    cases.push(case("ray", async {
+        let mut tasks = [task("head", 1, ""), task("worker", 2, "")];
+        for one in &mut tasks {
+            one["template"]["spec"]["containers"][0]["name"] = one["name"].clone();
+            one["template"]["metadata"] = json!({"annotations": {"volcano.sh/simulated-duration": "50s"}});
+        }
+        let object = with(
+            job("ray", 3, &tasks),
+            "/spec/plugins",
+            json!({"ray": [], "svc": []}),
+        );
+        field.submit(&object).await?;
+        field.runs("ray", 3).await?;
+        there(&field, "/api/v1/namespaces/default/services/ray-head-svc", true).await?;
+        for (pod, words) in [
+            ("ray-head-0", "--head"),
+            ("ray-worker-1", "--address=ray-head-0.ray:6379"),
+        ] {
+            let command = field.pod(pod).await["spec"]["containers"][0].to_string();
+            holds(&format!("{words} in {command}"), command.contains(words))?;
+        }
+        field.reaches("ray", "Completed").await
+    }));
+    cases.push(case("hcclrank", async {
+        let tasks = [task("master", 1, "sleep 50"), task("worker", 2, "sleep 50")];
+        let object = with(job("hccl", 3, &tasks), "/spec/plugins", json!({"hcclrank": []}));
+        field.submit(&object).await?;
+        field.runs("hccl", 3).await?;
+        for (pod, rank) in [("master-0", "0"), ("worker-0", "1"), ("worker-1", "2")] {
+            let pod = field.pod(&format!("hccl-{pod}")).await;
+            same(
+                "rank",
+                &pod["metadata"]["annotations"]["hccl/rankIndex"],
+                &json!(rank),
+            )?;
+        }
+        field.reaches("hccl", "Completed").await
+    }));
     cases.push(case("unknown", async {
         let mut object = job("unknown", 1, &[task("a", 1, "sleep 5")]);
         object["spec"]["plugins"] = json!({"nonsense": []});
@@ -175,5 +214,5 @@ async fn plugins_give_jobs_what_they_need() {
         )
     }));
     all(cases).await;
-    field.stop().await;
+    field.stop(count::PLUGINS).await;
 }

@@ -1,5 +1,6 @@
 //! Every event with every action, as a policy of the Job and of the task.
 
+use crate::count;
 use crate::field::{Case, Field, Outcome, all, case, holds, job, pool, same, task, template_in, with};
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ enum Trigger {
     Restarts,
 }
 
-const EVENTS: [(&str, &str, Trigger); 8] = [
+const EVENTS: [(&str, &str, Trigger); count::EVENTS] = [
     ("event", "PodFailed", Trigger::Fails),
     ("event", "*", Trigger::Fails),
     ("exitCode", "3", Trigger::FailsWith3),
@@ -186,7 +187,7 @@ async fn every_action(place: usize) {
         }
     }
     all(cases).await;
-    field.stop().await;
+    field.stop(count::ACTIONS).await;
 }
 
 macro_rules! every_action {
@@ -291,5 +292,5 @@ async fn timeouts_and_levels() {
         case("without-a-policy", without),
     ];
     all(cases).await;
-    field.stop().await;
+    field.stop(count::LEVELS).await;
 }

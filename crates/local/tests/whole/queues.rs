@@ -1,5 +1,6 @@
 //! Queues: weights, capabilities, open and closed; priorities, preemption, reclaim, gangs that wait, backfill.
 
+use crate::count;
 use crate::field::{Field, Outcome, QUEUES, all, case, holds, job, pool, same, task, text};
 use serde_json::{Value, json};
 
@@ -57,7 +58,8 @@ async fn singles(field: &Field, queue: &str) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn queues_share_by_weight() {
-    for (weights, shares) in [((1, 1), (6, 6)), ((1, 2), (4, 8)), ((1, 5), (2, 10))] {
+    let cases: [_; count::WEIGHTS] = [((1, 1), (6, 6)), ((1, 2), (4, 8)), ((1, 5), (2, 10))];
+    for (weights, shares) in cases {
         let field = Field::with_conf(vec![pool("all", 3, 4)], Some(CONF)).await;
         let share = async {
             field.queue("a", json!({"weight": weights.0})).await?;
@@ -70,7 +72,7 @@ async fn queues_share_by_weight() {
             same("pods that run", found, shares)
         };
         all(vec![case(format!("weights {weights:?}"), share)]).await;
-        field.stop().await;
+        field.stop(count::SHARING).await;
     }
 }
 
@@ -92,7 +94,7 @@ async fn a_queue_takes_back_what_is_its_share_from_those_that_are_reclaimable() 
             same("pods that run", found, left)
         };
         all(vec![case(format!("reclaimable: {reclaimable}"), reclaims)]).await;
-        field.stop().await;
+        field.stop(count::RECLAIMING).await;
     }
 }
 
@@ -113,7 +115,7 @@ async fn more_important_jobs_take_the_place_of_others() {
         field.runs("low", 8).await
     };
     all(vec![case("preemption", preempts)]).await;
-    field.stop().await;
+    field.stop(count::PREEMPTING).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,7 +138,7 @@ async fn the_more_important_of_two_that_wait_goes_first() {
         field.reaches("waits-low", "Completed").await
     };
     all(vec![case("priorities", order)]).await;
-    field.stop().await;
+    field.stop(count::WAITING).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +188,7 @@ async fn a_gang_waits_until_it_fits_as_a_whole() {
         case("part", part),
     ])
     .await;
-    field.stop().await;
+    field.stop(count::GANGS).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,7 +207,7 @@ async fn pods_without_requests_fill_what_is_left() {
         field.reaches("free", "Completed").await
     };
     all(vec![case("backfill", fills)]).await;
-    field.stop().await;
+    field.stop(count::BEST_EFFORT).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,7 +228,7 @@ async fn a_queue_has_no_more_than_its_capability() {
         field.reaches("second", "Completed").await
     };
     all(vec![case("capability", limited)]).await;
-    field.stop().await;
+    field.stop(count::CAPPED).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -303,5 +305,5 @@ async fn closed_queues_take_no_jobs() {
         case("at once", at_once),
     ];
     all(cases).await;
-    field.stop().await;
+    field.stop(count::CLOSED).await;
 }

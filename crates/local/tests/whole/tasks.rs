@@ -1,5 +1,6 @@
 //! Tasks of a Job: order, scaling, retries, minSuccess, the end of finished Jobs.
 
+use crate::count;
 use crate::field::{Field, all, case, holds, job, pool, same, task, text};
 use serde_json::{Value, json};
 
@@ -46,7 +47,7 @@ async fn tasks_wait_for_those_that_they_depend_on() {
         }));
     }
     all(cases).await;
-    field.stop().await;
+    field.stop(count::DEPENDING).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +82,7 @@ async fn jobs_are_scaled_while_they_run() {
         }));
     }
     all(cases).await;
-    field.stop().await;
+    field.stop(count::SCALED).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,5 +184,5 @@ async fn retries_success_and_the_end_of_finished_jobs() {
             .await
     }));
     all(cases).await;
-    field.stop().await;
+    field.stop(count::FINISHED).await;
 }

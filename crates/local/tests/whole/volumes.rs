@@ -1,5 +1,6 @@
 //! Claims of Jobs: they get volumes, and volumes go with them.
 
+use crate::count;
 use crate::field::{Field, Outcome, all, case, job, pool, same, task, text, with};
 use serde_json::{Value, json};
 
@@ -142,12 +143,12 @@ async fn claims_get_volumes_and_their_jobs_complete() {
                 .await
         }));
     }
-    let field = &field;
-    cases.push(case("a claim that comes after its Job", async move {
-        uses(field, "early", "tardy").await?;
+    cases.push(case("a claim that comes after its Job", async {
+        uses(&field, "early", "tardy").await?;
         field.pass(20.0).await;
         field.make(CLAIMS, claim("tardy", Value::Null)).await?;
         field.reaches("early", "Completed").await
     }));
     all(cases).await;
+    field.stop(count::CLAIMING).await;
 }

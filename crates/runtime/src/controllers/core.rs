@@ -42,6 +42,9 @@ const AT_ONCE: usize = 256;
 const LOOKS_AT_ONCE: usize = 64;
 /// How long what is under way may take when the process ends.
 const DRAIN: Duration = Duration::from_secs(10);
+/// While there is enough under way, answers and changes are gathered this long: to be woken by each costs more than to
+/// take it in.
+const GATHER: Duration = Duration::from_millis(2);
 /// The longest time between two turns of the loop.
 const TURN: Duration = Duration::from_secs(1);
 /// A key rests this many times as long as a look at it took, so that one large Job, whose pods change one by one, cannot
@@ -145,6 +148,9 @@ impl Core {
                 self.shared.metrics.process().pending_writes("keys", waiting);
             }
             let is_busy = self.work_on();
+            if !is_busy && self.has_enough_under_way() {
+                tokio::time::sleep(GATHER).await;
+            }
             let next = if is_busy { now } else { self.next_turn(now) };
             tokio::select! {
                 biased;
@@ -190,6 +196,10 @@ impl Core {
             .is_some_and(|executor| !executor.is_stopped())
     }
 
+    fn has_enough_under_way(&self) -> bool {
+        self.executor.as_ref().is_some_and(Executor::is_busy)
+    }
+
     fn next_turn(&self, now: Instant) -> Instant {
         let due = self.work.due().filter(|_| self.can_work());
         due.unwrap_or(now + TURN).clamp(now, now + TURN)
@@ -213,7 +223,7 @@ impl Core {
     /// The next key whose time has come. Jobs that would make pods are held while there are pods enough to be made: a
     /// plan has the body of each, and others may only need their PodGroup.
     fn next_key(&mut self) -> Option<Key> {
-        let is_busy = self.executor.as_ref().is_some_and(Executor::is_busy);
+        let is_busy = self.has_enough_under_way();
         if !is_busy && let Some(key) = self.held.pop_front() {
             return Some(key);
         }

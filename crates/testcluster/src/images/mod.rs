@@ -8,6 +8,7 @@
 
 mod archive;
 mod debian;
+pub mod mpi;
 mod small;
 
 use std::fs;

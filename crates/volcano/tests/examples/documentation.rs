@@ -5,6 +5,7 @@ use super::machine::{can_run, not_run};
 use super::taken::Api;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use volcano_testcluster::images::mpi;
 
 /// The frame of a Job, with what a case is about.
 fn job(name: &str, spec: &str, tasks: &str) -> String {
@@ -28,48 +29,6 @@ const PLAIN: &str = "
 - name: test
   replicas: 1
   template: {spec: {restartPolicy: OnFailure, containers: [{name: c, image: alpine, resources: {}}]}}
-";
-
-const MPI: &str = "
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata:
-  name: lm-mpi-job
-  labels: {\"volcano.sh/job-type\": \"MPI\"}
-spec:
-  minAvailable: 4
-  schedulerName: volcano
-  plugins: {ssh: [], svc: []}
-  policies: [{event: PodEvicted, action: RestartJob}]
-  tasks:
-  - replicas: 1
-    name: mpimaster
-    policies: [{event: TaskCompleted, action: CompleteJob}]
-    template:
-      spec:
-        containers:
-        - command: [/bin/sh, -c, mpiexec --allow-run-as-root -np 3 mpi_hello_world;]
-          image: volcanosh/example-mpi:0.0.1
-          name: mpimaster
-          ports: [{containerPort: 22, name: mpijob-port}]
-          workingDir: /home
-          resources: {requests: {cpu: 500m}, limits: {cpu: 500m}}
-        restartPolicy: OnFailure
-        imagePullSecrets: [{name: default-secret}]
-  - replicas: 3
-    name: mpiworker
-    template:
-      spec:
-        containers:
-        - command: [/bin/sh, -c, mkdir -p /var/run/sshd; /usr/sbin/sshd -D;]
-          image: volcanosh/example-mpi:0.0.1
-          name: mpiworker
-          ports: [{containerPort: 22, name: mpijob-port}]
-          workingDir: /home
-          resources: {requests: {cpu: 1000m}, limits: {cpu: 1000m}}
-        restartPolicy: OnFailure
-        imagePullSecrets: [{name: default-secret}]
----
 ";
 
 const PADDLE: &str = "
@@ -170,7 +129,7 @@ spec: {weight: 2, capability: {cpu: \"4\", memory: 4096Mi, nvidia.com/gpu: 8}, g
 #[tokio::test]
 async fn what_users_were_told_is_taken() {
     let cases = [
-        ("mpi", MPI.to_owned()),
+        ("mpi", mpi::MANIFEST.to_owned()),
         ("paddle", PADDLE.to_owned()),
         ("a PodGroup as it is shown", POD_GROUP.to_owned()),
         ("queues", QUEUES.to_owned()),

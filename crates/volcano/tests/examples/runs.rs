@@ -1,10 +1,11 @@
 //! The examples run, with the real binary: as processes on this machine, and on simulated nodes.
 
 use super::examples;
-use super::machine::{MPI_PROGRAMS, can_run};
+use super::machine::can_run;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+use volcano_testcluster::images::mpi;
 
 /// How long an example may take before the test gives up. Those here take seconds.
 const PATIENCE: &str = "120s";
@@ -117,7 +118,7 @@ fn programs_of_the_frameworks_talk_to_each_other() {
 
 #[test]
 fn ranks_of_mpi_say_hello() {
-    if !can_run(&MPI_PROGRAMS) {
+    if !can_run(&mpi::PROGRAMS) {
         return;
     }
     let hello = |rank| {

@@ -1,90 +1,46 @@
-//! MPI over ssh between pods that are processes of this machine, with a network of their own: as on a cluster, with the
-//! host's programs instead of an image.
+//! The MPI example of the field on pods that are processes of this machine, with a network of their own: as on a cluster, with
+//! the host's programs instead of an image.
 
-use crate::machine::{MPI_PROGRAMS, can_run, not_run};
-use crate::process::volcano;
-
-/// The manifest of Volcano's documentation, with a line of shell for the program of its image.
-const MPI: &str = r#"
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata:
-  name: lm-mpi-job
-  labels: {"volcano.sh/job-type": "MPI"}
-spec:
-  minAvailable: 4
-  schedulerName: volcano
-  plugins: {ssh: [], svc: []}
-  policies:
-  - {event: PodEvicted, action: RestartJob}
-  tasks:
-  - replicas: 1
-    name: mpimaster
-    policies:
-    - {event: TaskCompleted, action: CompleteJob}
-    template:
-      spec:
-        restartPolicy: OnFailure
-        containers:
-        - name: mpimaster
-          image: volcanosh/example-mpi:0.0.1
-          workingDir: /home
-          ports: [{containerPort: 22, name: mpijob-port}]
-          command:
-          - /bin/sh
-          - -c
-          - |
-            MPI_HOST=`cat /etc/volcano/mpiworker.host | tr "\n" ","`;
-            mkdir -p /var/run/sshd; /usr/sbin/sshd;
-            mpiexec --allow-run-as-root --host ${MPI_HOST} -np 3 sh -c \
-              'echo "Hello world from processor $(hostname), rank $OMPI_COMM_WORLD_RANK out of $OMPI_COMM_WORLD_SIZE processors"';
-  - replicas: 3
-    name: mpiworker
-    template:
-      spec:
-        restartPolicy: OnFailure
-        terminationGracePeriodSeconds: 1
-        containers:
-        - name: mpiworker
-          image: volcanosh/example-mpi:0.0.1
-          workingDir: /home
-          ports: [{containerPort: 22, name: mpijob-port}]
-          command: [/bin/sh, -c, "mkdir -p /var/run/sshd; exec /usr/sbin/sshd -D"]
-"#;
+use crate::machine::{can_run, not_run};
+use std::process::Command;
+use volcano_testcluster::images::mpi;
 
 #[test]
 fn mpi_over_ssh_between_the_pods_of_a_job() {
-    if !can_run(&MPI_PROGRAMS) {
+    if !can_run(&mpi::PROGRAMS) || !can_run(&[("unshare", "util-linux"), ("gcc", "gcc")]) {
         return;
     }
+    let program = match mpi::program() {
+        Ok(program) => program,
+        Err(error) => return not_run(&format!("{error:#}")),
+    };
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("mpi.yaml"), MPI).unwrap();
-    let done = volcano(
-        &["run", "--cpu", "8", "--timeout", "30s", "mpi.yaml"],
-        folder.path(),
-    );
+    std::fs::write(folder.path().join("mpi.yaml"), mpi::MANIFEST).unwrap();
+    let bin = folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::copy(program, bin.join(mpi::PROGRAM)).unwrap();
+    // The program is where the image has it, and nobody but the pods sees it there.
+    let script = "mount --bind bin /usr/local/bin && exec \"$0\" run --cpu 4 --timeout 60s mpi.yaml";
+    let done = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_volcano")])
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.path())
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&done.stdout);
+    let err = String::from_utf8_lossy(&done.stderr);
     // Every worker has a server at the same port, which takes a network for each.
-    if let Some(why) = done
-        .err
+    let cannot = ["Pods share the network of the host", "unshare failed"];
+    if let Some(why) = err
         .lines()
-        .find(|line| line.contains("Pods share the network of the host"))
+        .find(|line| cannot.iter().any(|one| line.contains(one)))
     {
         return not_run(why);
     }
-    assert_eq!(done.code, Some(0), "{}", done.all());
-    for rank in 0..3 {
-        let line = format!(
-            "Hello world from processor lm-mpi-job-mpiworker-{rank}, rank {rank} out of 3 processors"
-        );
-        assert!(
-            done.out.lines().any(|told| told == line),
-            "{line}: {}",
-            done.all()
-        );
+    assert_eq!(done.status.code(), Some(0), "{out}\n{err}");
+    for line in mpi::lines() {
+        assert!(out.lines().any(|told| told == line), "{line}: {out}\n{err}");
     }
-    assert!(
-        done.out.contains("\njob lm-mpi-job Completed: "),
-        "{}",
-        done.all()
-    );
+    assert!(out.contains("\njob lm-mpi-job Completed: "), "{out}\n{err}");
 }

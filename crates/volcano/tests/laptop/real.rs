@@ -1,5 +1,6 @@
 //! This machine as the node: pods are processes of it.
 
+use crate::machine::not_run;
 use crate::process::{Running, volcano};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
@@ -133,7 +134,7 @@ spec:
     std::fs::write(folder.path().join("job.yaml"), text).unwrap();
     let done = volcano(&["run", "--timeout", "60s", "job.yaml"], folder.path());
     if done.all().contains("cannot be mounted") {
-        return eprintln!("NOT RUN: volumes need namespaces");
+        return not_run("volumes need namespaces");
     }
     assert_eq!(done.code, Some(0), "{}", done.all());
     let lines: Vec<_> = done.out.lines().filter(|line| line.starts_with("run ")).collect();
@@ -238,10 +239,9 @@ fn an_ordinary_user_has_gangs_too() {
     let binary = folder.path().join("volcano");
     std::fs::copy(env!("CARGO_BIN_EXE_volcano"), &binary).unwrap();
     if let Err(error) = chown(folder.path(), Some(NOBODY), Some(NOBODY)) {
-        eprintln!(
-            "NOT RUN: only root becomes somebody else ({error}); the other tests are those of an ordinary user"
-        );
-        return;
+        return not_run(&format!(
+            "only root becomes somebody else ({error}); the other tests are those of an ordinary user"
+        ));
     }
     let output = Command::new(&binary)
         .args(["run", "job.yaml"])

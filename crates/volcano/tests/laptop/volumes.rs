@@ -1,6 +1,7 @@
 //! Claims on this machine: their volumes are directories, which pods share and which go with their claims.
 
 use crate::kill::{client, send};
+use crate::machine::not_run;
 use crate::process::{Running, volcano};
 use serde_json::Value;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 fn is_without_mounts(told: &str) -> bool {
     let is_so = told.contains("cannot be mounted");
     if is_so {
-        eprintln!("NOT RUN: volumes need namespaces");
+        not_run("volumes need namespaces");
     }
     is_so
 }

@@ -8,6 +8,8 @@
 
 mod crash;
 mod ends;
+#[path = "../support/machine.rs"]
+mod machine;
 mod network;
 mod runs;
 mod stage;

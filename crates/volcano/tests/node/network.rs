@@ -1,6 +1,7 @@
 //! Networks and names of pods.
 
-use crate::stage::{Stage, container, needs_root};
+use crate::machine::{can_run, not_run};
+use crate::stage::{Stage, container};
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::Api;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ async fn labelled(stage: &Stage, name: &str, mut spec: Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_find_and_reach_each_other_by_name() {
-    if !needs_root("networks of pods") {
+    if !can_run(&[]) {
         return;
     }
     let mut stage = Stage::start().await;
@@ -78,8 +79,7 @@ async fn pods_find_and_reach_each_other_by_name() {
 async fn a_name_appears_in_pods_that_run_already_and_goes_with_its_pod() {
     let mut stage = Stage::start().await;
     if stage.agent().isolation() == Isolation::None {
-        eprintln!("NOT RUN: names need namespaces");
-        return;
+        return not_run("names need namespaces");
     }
     service(&stage).await;
     let script = "until getent hosts late.gang >/dev/null; do sleep 0.05; done; echo found; \
@@ -96,7 +96,7 @@ async fn a_name_appears_in_pods_that_run_already_and_goes_with_its_pod() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn containers_of_a_pod_share_its_network_and_pods_may_have_the_hosts() {
-    if !needs_root("networks of pods") {
+    if !can_run(&[]) {
         return;
     }
     let mut stage = Stage::start().await;

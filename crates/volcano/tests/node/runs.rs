@@ -1,5 +1,6 @@
 //! What a pod does, and what is reported of it.
 
+use crate::machine::not_run;
 use crate::stage::{Stage, container, holds, isolations};
 use futures::{AsyncBufReadExt, TryStreamExt};
 use kube::api::LogParams;
@@ -275,8 +276,7 @@ async fn pods_that_cannot_run_say_why() {
 async fn probes_and_hooks_are_asked_in_the_container() {
     let mut stage = Stage::start().await;
     if stage.agent().isolation() == Isolation::None {
-        eprintln!("NOT RUN: probes within a container need namespaces");
-        return;
+        return not_run("probes within a container need namespaces");
     }
     let mut one = container("trap 'echo term; exit 0' TERM; while :; do sleep 0.05; done");
     one["readinessProbe"] =

@@ -1,5 +1,6 @@
 //! A plane with one node.
 
+use crate::machine::can_run;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, LogParams, PostParams};
@@ -17,21 +18,6 @@ pub struct Stage {
     pub plane: Plane,
     pub agent: Option<Agent>,
     pub directory: tempfile::TempDir,
-}
-
-pub fn is_root() -> bool {
-    std::fs::read_to_string("/proc/self/status")
-        .unwrap()
-        .lines()
-        .any(|line| line.starts_with("Uid:\t0\t0"))
-}
-
-/// Says so when a test cannot show what it is for.
-pub fn needs_root(what: &str) -> bool {
-    if !is_root() {
-        eprintln!("NOT RUN: {what} needs root");
-    }
-    is_root()
 }
 
 impl Stage {
@@ -199,10 +185,9 @@ pub fn container(script: &str) -> Value {
 
 /// The isolations that can be had here.
 pub fn isolations() -> Vec<Isolation> {
-    if is_root() {
+    if can_run(&[]) {
         vec![Isolation::Root, Isolation::User, Isolation::None]
     } else {
-        eprintln!("NOT RUN: isolation as root needs root");
         vec![Isolation::User, Isolation::None]
     }
 }

@@ -1,6 +1,7 @@
 //! Files of pods.
 
-use crate::stage::{Stage, container, needs_root};
+use crate::machine::{can_run, not_run};
+use crate::stage::{Stage, container};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -20,15 +21,13 @@ async fn objects(stage: &Stage) {
 #[tokio::test(flavor = "multi_thread")]
 async fn volumes_are_at_their_paths_and_the_host_has_none_of_them() {
     for isolation in [Isolation::Root, Isolation::User] {
-        if isolation == Isolation::Root && !needs_root("layers over the host's files") {
+        if isolation == Isolation::Root && !can_run(&[]) {
             continue;
         }
         let mut stage = Stage::with(|options| options.isolation = Some(isolation)).await;
         if stage.agent().isolation() != isolation {
-            eprintln!(
-                "NOT RUN: isolation as {isolation:?} cannot be had: {}",
-                stage.agent().isolation_message()
-            );
+            let why = stage.agent().isolation_message();
+            not_run(&format!("isolation as {isolation:?} cannot be had: {why}"));
             continue;
         }
         objects(&stage).await;
@@ -85,7 +84,7 @@ async fn volumes_are_at_their_paths_and_the_host_has_none_of_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_container_writes_stays_with_it() {
-    if !needs_root("layers over the host's files") {
+    if !can_run(&[]) {
         return;
     }
     let mut stage = Stage::with(|options| options.isolation = Some(Isolation::Root)).await;
@@ -111,8 +110,7 @@ async fn what_a_container_writes_stays_with_it() {
 async fn host_paths_are_the_hosts_own() {
     let mut stage = Stage::start().await;
     if stage.agent().isolation() == Isolation::None {
-        eprintln!("NOT RUN: volumes need namespaces");
-        return;
+        return not_run("volumes need namespaces");
     }
     let place = stage.directory.path().join("data");
     let mut one = container("echo written > /data-by-test/file");
@@ -131,8 +129,7 @@ async fn host_paths_are_the_hosts_own() {
 async fn a_changed_config_map_reaches_the_files() {
     let mut stage = Stage::start().await;
     if stage.agent().isolation() == Isolation::None {
-        eprintln!("NOT RUN: volumes need namespaces");
-        return;
+        return not_run("volumes need namespaces");
     }
     objects(&stage).await;
     let mut one = container("until grep -q w-1 /hosts-by-test/worker.host; do sleep 0.1; done; echo seen");

@@ -5,13 +5,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use volcano_testcluster::nodes::{Packages, ensure_program};
 
-/// The programs of MPI over ssh, each with its package.
-pub const MPI_PROGRAMS: [(&str, &str); 3] = [
-    ("mpiexec", "openmpi-bin"),
-    ("ssh", "openssh-client"),
-    ("sshd", "openssh-server"),
-];
-
 /// Whether pods have files, names and networks of their own here, and these programs, each with its package. They are
 /// installed if that is wished.
 pub fn can_run(programs: &[(&str, &str)]) -> bool {

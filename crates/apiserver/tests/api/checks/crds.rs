@@ -1,6 +1,6 @@
 //! Custom resources: schemas, defaults, pruning, messages, rules, subresources.
 
-use super::{Side, Tally, World};
+use super::{Tally, World};
 use serde_json::{Value, json};
 
 const GROUP: &str = "conf.example.com";
@@ -92,14 +92,6 @@ pub async fn check(w: &World, t: &mut Tally) {
         refused.code == 422,
         &refused.body,
     );
-    if w.side == Side::Embedded {
-        t.refused(
-            "a built-in resource is not replaced",
-            &refused,
-            422,
-            "leases.coordination.k8s.io is built into this server",
-        );
-    }
 
     let widget = |name: &str, spec: Value| json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": {"name": name}, "spec": spec});
     let with = |fields: Value| {

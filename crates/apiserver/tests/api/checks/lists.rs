@@ -208,10 +208,11 @@ pub async fn check(w: &World, t: &mut Tally) {
         &unmatched.body,
     );
     let text = w.get(&format!("{secrets}?resourceVersion=abc")).await;
-    t.check(
+    t.refused(
         "a version is a number",
-        text.code == 400 || text.code == 422,
-        &text.body,
+        &text,
+        400,
+        "invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\"",
     );
     let zero = w
         .get(&format!("{secrets}?resourceVersion=0&resourceVersionMatch=Exact"))

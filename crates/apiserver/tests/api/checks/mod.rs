@@ -11,6 +11,7 @@
 
 mod applied;
 mod crds;
+mod differences;
 mod discovery;
 mod endpoint;
 mod garbage;
@@ -33,7 +34,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 /// Checks that there have to be, so that none gets lost.
-const FEWEST: usize = 150;
+const FEWEST: usize = 350;
 /// How long something that happens by itself may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -183,8 +184,13 @@ impl World {
 
     /// Starts a watch.
     pub async fn watch(&self, path: &str) -> Events {
+        self.watch_as(path, "application/json").await
+    }
+
+    /// Starts a watch whose events have a form.
+    pub async fn watch_as(&self, path: &str, accept: &str) -> Events {
         let request = Request::get(path)
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, accept)
             .body(Body::empty())
             .unwrap();
         let answer = self.client.send(request).await.unwrap();
@@ -331,7 +337,17 @@ pub async fn run(world: &World) -> Tally {
         };
     }
     subjects!(
-        verbs, lists, watches, patches, applied, crds, pods, garbage, discovery, hooks
+        verbs,
+        lists,
+        watches,
+        patches,
+        applied,
+        crds,
+        pods,
+        garbage,
+        discovery,
+        hooks,
+        differences
     );
     tally
 }

@@ -237,4 +237,89 @@ pub async fn check(w: &World, t: &mut Tally) {
         everywhere.told().await.1 == "later",
         (),
     );
+
+    in_forms(w, t, &secrets).await;
+}
+
+/// Tables and metadata alone.
+async fn in_forms(w: &World, t: &mut Tally, secrets: &str) {
+    let initial = format!(
+        "{secrets}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    );
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    let mut tables = w.watch_as(&initial, table).await;
+    let first = tables.next().await;
+    let columns: Vec<&str> = first["object"]["columnDefinitions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|column| column["name"].as_str())
+        .collect();
+    t.check(
+        "an event can be a table",
+        first["type"] == "ADDED"
+            && first["object"]["kind"] == "Table"
+            && first["object"]["apiVersion"] == "meta.k8s.io/v1"
+            && columns == ["Name", "Type", "Data", "Age"],
+        &first,
+    );
+    let row = &first["object"]["rows"][0];
+    t.check(
+        "with the row of its object",
+        row["cells"][0] == "a"
+            && row["cells"][1] == "Opaque"
+            && row["object"]["kind"] == "PartialObjectMetadata"
+            && row["object"]["metadata"]["name"] == "a",
+        row,
+    );
+    t.check(
+        "its version is that of the object",
+        first["object"]["metadata"]["resourceVersion"] == row["object"]["metadata"]["resourceVersion"],
+        &first,
+    );
+    let second = tables.next().await;
+    t.check(
+        "columns are told once",
+        second["object"]["rows"][0]["cells"][0] == "later"
+            && second["object"].get("columnDefinitions") == Some(&Value::Null),
+        &second,
+    );
+    let bookmark = tables.next().await;
+    let row = &bookmark["object"]["rows"][0];
+    t.check(
+        "a bookmark is a table of nothing but a version",
+        bookmark["type"] == "BOOKMARK"
+            && bookmark["object"]["kind"] == "Table"
+            && row["cells"][0] == ""
+            && row["object"]["kind"] == "PartialObjectMetadata"
+            && row["object"]["metadata"]
+                == json!({"annotations": {"k8s.io/initial-events-end": "true"},
+                    "resourceVersion": bookmark["object"]["metadata"]["resourceVersion"]}),
+        &bookmark,
+    );
+    let mut partials = w
+        .watch_as(
+            &initial,
+            "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+        )
+        .await;
+    let first = partials.next().await;
+    t.check(
+        "an event can have metadata alone",
+        first["type"] == "ADDED"
+            && first["object"]["kind"] == "PartialObjectMetadata"
+            && first["object"]["apiVersion"] == "meta.k8s.io/v1"
+            && first["object"]["metadata"]["name"] == "a"
+            && first["object"].get("type").is_none(),
+        &first,
+    );
+    partials.next().await;
+    let bookmark = partials.next().await;
+    t.check(
+        "and so has a bookmark",
+        bookmark["type"] == "BOOKMARK"
+            && bookmark["object"]["kind"] == "PartialObjectMetadata"
+            && bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true",
+        &bookmark,
+    );
 }

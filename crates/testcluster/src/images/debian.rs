@@ -4,12 +4,12 @@
 //! into what any such image starts with.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
 
-use super::{Config, run};
+use super::{Config, mpi, run};
 
 /// What pods use.
 const PACKAGES: [&str; 5] = [
@@ -19,12 +19,8 @@ const PACKAGES: [&str; 5] = [
     "hostname",
     "python3",
 ];
-/// Has the headers for the program that says hello.
-const HEADERS: &str = "libopenmpi-dev";
-/// The program that says hello, under the name that examples use.
-const HELLO: &str = "usr/local/bin/mpi_hello_world";
-/// Its source.
-const HELLO_SOURCE: &str = include_str!("hello.c");
+/// Where the program of the MPI example is.
+const HELLO: &str = "usr/local/bin";
 /// What containers have no use for.
 const NEEDLESS: [&str; 6] = [
     "usr/share/doc",
@@ -45,7 +41,7 @@ struct Mirror {
 /// Everything that decides what is in the image.
 pub fn recipe() -> anyhow::Result<Vec<u8>> {
     let release = release()?;
-    let parts = [&release, &PACKAGES.join(" "), HELLO_SOURCE, &NEEDLESS.join(" ")];
+    let parts = [&release, &PACKAGES.join(" "), mpi::SOURCE, &NEEDLESS.join(" ")];
     Ok(parts.join("\n").into_bytes())
 }
 
@@ -58,7 +54,7 @@ pub fn make(workshop: &Path, rootfs: &Path) -> anyhow::Result<Config> {
         .arg(rootfs)
         .arg(&mirror.address)
         .env("DEBIAN_FRONTEND", "noninteractive"))?;
-    make_hello(workshop, rootfs)?;
+    mpi::compile(workshop, rootfs, &rootfs.join(HELLO).join(mpi::PROGRAM))?;
     for path in NEEDLESS {
         let path = rootfs.join(path);
         fs::remove_dir_all(&path).with_context(|| format!("removing {}", path.display()))?;
@@ -67,52 +63,6 @@ pub fn make(workshop: &Path, rootfs: &Path) -> anyhow::Result<Config> {
         entrypoint: Vec::new(),
         command: vec!["/bin/sh".to_owned()],
     })
-}
-
-/// Compiles the program here against the libraries of the image: a compiler would double its size.
-fn make_hello(workshop: &Path, rootfs: &Path) -> anyhow::Result<()> {
-    run(Command::new("apt-get")
-        .args(["-qq", "download", HEADERS])
-        // Else a user of apt's own, who may not write here, would have to fetch it.
-        .args(["-o", "APT::Sandbox::User=root"])
-        .current_dir(workshop))?;
-    let package = find(workshop, |name| name.starts_with(HEADERS))?;
-    let headers = workshop.join("headers");
-    run(Command::new("dpkg-deb")
-        .arg("--extract")
-        .arg(package)
-        .arg(&headers))?;
-    let triplet = run(Command::new("gcc").arg("-print-multiarch"))?;
-    let libraries = Path::new("usr/lib").join(triplet.trim());
-    let library = find(&rootfs.join(&libraries), |name| name.starts_with("libmpi.so."))?;
-    let source = workshop.join("hello.c");
-    fs::write(&source, HELLO_SOURCE).context("writing hello.c")?;
-    run(Command::new("gcc")
-        // What the library itself needs is in the image, where the compiler does not look.
-        .args([
-            "-O1",
-            "-Wall",
-            "-Wl,--unresolved-symbols=ignore-in-shared-libs",
-            "-o",
-        ])
-        .arg(rootfs.join(HELLO))
-        .arg(source)
-        .arg("-I")
-        .arg(headers.join(&libraries).join("openmpi/include"))
-        .arg(library))
-    .map(drop)
-}
-
-/// The first file of a folder, by name, with such a name.
-fn find(folder: &Path, fits: impl Fn(&str) -> bool) -> anyhow::Result<PathBuf> {
-    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    let fits = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        fits(&name)
-    };
-    let found = paths.filter(fits).min();
-    found.with_context(|| format!("{} lacks a file that was expected", folder.display()))
 }
 
 /// The code name of the release that this machine runs.
