@@ -4,13 +4,15 @@ use crate::effect::{Effect, Nomination};
 use crate::explain::{Attempt, JobReport, job_text};
 use crate::ids::{JobId, QueueId, TaskId};
 use crate::model::Model;
-use crate::model::job::{Condition, Phase};
+use crate::model::job::Phase;
 use crate::model::status::Status;
 use crate::placer::Placer;
 use crate::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use volcano_api::meta::ConditionStatus;
 use volcano_api::names::{conditions, messages, reasons};
+use volcano_api::scheduling::PodGroupCondition;
 use volcano_api::time::Time;
 
 /// Users are told again that a job waits after this long: whoever begins to watch later has to hear of it, too.
@@ -136,29 +138,32 @@ fn group_status(
 }
 
 /// One entry per type; of the two types that belong to the scheduler, the other one no longer holds.
-fn set_condition(list: &mut Vec<Condition>, kind: &str, reason: &str, message: &str, now: Time) {
-    let cycle: Box<str> = format!("{:x}", now.unix_micros()).into();
+fn set_condition(list: &mut Vec<PodGroupCondition>, kind: &str, reason: &str, message: &str, now: Time) {
+    let cycle = format!("{:x}", now.unix_micros());
     // The API keeps whole seconds; what comes back is then what was decided.
     let now = Time::from_unix_seconds(now.unix_seconds());
     let ours = [conditions::SCHEDULED, conditions::UNSCHEDULABLE];
     let others = list
         .iter_mut()
-        .filter(|c| &*c.kind != kind && ours.contains(&&*c.kind));
-    for other in others.filter(|c| c.status) {
-        other.status = false;
-        other.since = now;
-        other.cycle = cycle.clone();
+        .filter(|c| c.r#type != kind && ours.contains(&c.r#type.as_str()));
+    for other in others.filter(|c| c.status == ConditionStatus::True) {
+        other.status = ConditionStatus::False;
+        other.last_transition_time = Some(now);
+        other.transition_id.clone_from(&cycle);
     }
-    let known = list.iter().position(|c| &*c.kind == kind);
-    let held = known.map(|at| &list[at]).filter(|c| c.status);
-    let (since, cycle) = held.map_or((now, cycle), |c| (c.since, c.cycle.clone()));
-    let condition = Condition {
-        kind: kind.into(),
-        status: true,
-        reason: reason.into(),
-        message: message.into(),
-        since,
-        cycle,
+    let known = list.iter().position(|c| c.r#type == kind);
+    let held = known
+        .map(|at| &list[at])
+        .filter(|c| c.status == ConditionStatus::True);
+    let since = held.map_or(Some(now), |c| c.last_transition_time);
+    let condition = PodGroupCondition {
+        r#type: kind.to_owned(),
+        status: ConditionStatus::True,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: since,
+        transition_id: held.map_or(cycle, |c| c.transition_id.clone()),
+        ..PodGroupCondition::default()
     };
     match known {
         Some(at) => list[at] = condition,

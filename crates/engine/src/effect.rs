@@ -3,11 +3,12 @@
 use crate::explain::JobReport;
 use crate::figures::CycleFigures;
 use crate::ids::{DimId, JobId, NodeId, QueueId, TaskId};
-use crate::model::job::{Condition, Phase};
+use crate::model::job::Phase;
 use crate::plugin::EvictionKind;
 use crate::resource::Resource;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use volcano_api::scheduling::PodGroupCondition;
 use volcano_api::shard::NodeShardStatus;
 
 /// Something to do.
@@ -36,7 +37,7 @@ pub enum Effect {
         /// Phase.
         phase: Phase,
         /// Conditions.
-        conditions: Vec<Condition>,
+        conditions: Vec<PodGroupCondition>,
         /// Running, succeeded, failed.
         counters: [u32; 3],
     },

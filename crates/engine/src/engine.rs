@@ -101,6 +101,11 @@ impl Engine {
         self.plugins.job_share(&self.model, job)
     }
 
+    /// The job's gang is whole as the configured plugins see it: its size, its roles and its sub-groups.
+    pub fn is_job_ready(&self, job: JobId) -> bool {
+        self.plugins.job_ready(&self.model, job)
+    }
+
     /// The cluster.
     pub fn model(&self) -> &Model {
         &self.model
@@ -174,6 +179,7 @@ impl Engine {
             _ => None,
         });
         model.end_cycle(evicted);
+        placer.trim(model);
         probe(Step::Close);
         Cycle {
             effects,
@@ -304,6 +310,44 @@ mod tests {
         assert_eq!(told(&mut engine, 129), (vec![], vec![]), "nothing is new");
         assert_eq!(told(&mut engine, 130), (vec![], vec![message]), "it still waits");
         assert_eq!(told(&mut engine, 131), (vec![], vec![]), "it was told");
+    }
+
+    #[test]
+    fn a_job_without_its_master_is_not_ready_however_many_workers_it_has() {
+        let text = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}]}]";
+        let (mut engine, _) = Engine::new(conf(text), SchedulerNames::Any, "default");
+        let queue = json!({"metadata": {"name": "default"}});
+        engine.apply(Delta::Queue(serde_json::from_value(queue).unwrap()));
+        let node = json!({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "5", "pods": "10"}}});
+        engine.apply(Delta::Node(serde_json::from_value(node).unwrap()));
+        let group = json!({
+            "metadata": {"name": "g", "namespace": "ns", "uid": "g"},
+            "spec": {"minMember": 3, "minTaskMember": {"master": 1, "worker": 2}},
+        });
+        engine.apply(Delta::PodGroup(serde_json::from_value(group).unwrap()));
+        for (name, role) in [
+            ("m", "master"),
+            ("w0", "worker"),
+            ("w1", "worker"),
+            ("w2", "worker"),
+            ("w3", "worker"),
+        ] {
+            let annotations = json!({"scheduling.k8s.io/group-name": "g", "volcano.sh/task-spec": role});
+            let pod = json!({
+                "metadata": {"name": name, "namespace": "ns", "uid": name, "annotations": annotations},
+                "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+            });
+            engine.apply(Delta::Pod(serde_json::from_value(pod).unwrap()));
+        }
+        engine.cycle(Time::EPOCH, &mut |_| {});
+        let job = engine.model().find_job("ns", "g").unwrap();
+        assert!(engine.is_job_ready(job), "all five are being bound");
+        engine.apply(Delta::PodGone {
+            namespace: "ns".to_owned(),
+            name: "m".to_owned(),
+        });
+        assert!(engine.model().job(job).is_ready(), "there are enough of them");
+        assert!(!engine.is_job_ready(job));
     }
 
     #[test]

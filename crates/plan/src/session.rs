@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::outcome::{ConditionOutcome, CycleOutcome, Eviction, GroupOutcome, Outcome};
 use std::collections::BTreeMap;
 use volcano_api::core::{Pod, PodPhase};
+use volcano_api::meta::ConditionStatus;
 use volcano_api::time::{GoDuration, Time};
 use volcano_engine::config::{SchedulerConf, catalog};
 use volcano_engine::effect::{Cycle, Effect};
@@ -247,10 +248,14 @@ fn describe(m: &Model, id: JobId, report: Option<&JobReport>, group: &mut GroupO
         .iter()
         .flat_map(|g| &g.conditions)
         .map(|condition| ConditionOutcome {
-            kind: condition.kind.to_string(),
-            status: if condition.status { "True" } else { "False" },
-            reason: condition.reason.to_string(),
-            message: condition.message.to_string(),
+            kind: condition.r#type.clone(),
+            status: match condition.status {
+                ConditionStatus::True => "True",
+                ConditionStatus::False => "False",
+                _ => "Unknown",
+            },
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
         })
         .collect();
     group.ready = job.counts.ready();
@@ -311,10 +316,10 @@ fn why(m: &Model, id: JobId, report: Option<&JobReport>) -> Option<String> {
         .group
         .iter()
         .flat_map(|g| &g.conditions)
-        .find(|c| c.status && !job.is_ready());
+        .find(|c| c.status == ConditionStatus::True && !job.is_ready());
     Some(told.map_or_else(
         || "nothing tried to place it in this cycle".to_owned(),
-        |c| c.message.to_string(),
+        |c| c.message.clone(),
     ))
 }
 

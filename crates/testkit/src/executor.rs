@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 
 use volcano_api::core::{Pod, PodPhase};
-use volcano_api::meta::ConditionStatus;
 use volcano_api::scheduling::{PodGroup, PodGroupCondition, PodGroupPhase};
 use volcano_engine::Engine;
 use volcano_engine::effect::{Cycle, Effect};
 use volcano_engine::ids::{JobId, NodeId, TaskId};
 use volcano_engine::model::Model;
 use volcano_engine::model::delta::Delta;
-use volcano_engine::model::job::{Condition, Phase};
+use volcano_engine::model::job::Phase;
 
 /// The objects as an API server would hold them.
 #[derive(Clone, Debug, Default)]
@@ -113,7 +112,7 @@ impl Executor {
         m: &Model,
         job: JobId,
         phase: Phase,
-        conditions: &[Condition],
+        conditions: &[PodGroupCondition],
         counters: [u32; 3],
     ) -> Option<Delta> {
         let mut group = self.groups.get(&*m.job(job).id)?.clone();
@@ -124,28 +123,12 @@ impl Executor {
             Phase::Unknown => PodGroupPhase::Unknown,
             Phase::Completed => PodGroupPhase::Completed,
         };
-        group.status.conditions = conditions.iter().map(written).collect();
+        group.status.conditions = conditions.to_vec();
         let [running, succeeded, failed] = counters.map(|count| i32::try_from(count).unwrap_or(i32::MAX));
         group.status.running = running;
         group.status.succeeded = succeeded;
         group.status.failed = failed;
         Some(Delta::PodGroup(Box::new(group)))
-    }
-}
-
-fn written(condition: &Condition) -> PodGroupCondition {
-    PodGroupCondition {
-        r#type: condition.kind.to_string(),
-        status: if condition.status {
-            ConditionStatus::True
-        } else {
-            ConditionStatus::False
-        },
-        reason: condition.reason.to_string(),
-        message: condition.message.to_string(),
-        last_transition_time: Some(condition.since),
-        transition_id: condition.cycle.to_string(),
-        ..PodGroupCondition::default()
     }
 }
 

@@ -51,13 +51,10 @@ pub(super) fn place_first_claims(ssn: &mut Session<'_>, jobs: Vec<JobId>) -> Vec
     for jobs in [&mut made_for, &mut lost] {
         jobs.sort_by(|&a, &b| ssn.plugins.job_order(ssn.m, a, b));
     }
-    for &job in &made_for {
-        let mut sheet = Some(worksheet(ssn, job)).filter(|sheet| !sheet.parts.is_empty());
-        while let Some(left) = sheet.take() {
-            sheet = place_job(ssn, left).unwrap_or(None);
-        }
-    }
     let mut rest = Vec::new();
+    for &job in &made_for {
+        rest.extend(place_made_for(ssn, job));
+    }
     for &job in &lost {
         let sheet = worksheet(ssn, job);
         if !sheet.parts.is_empty() {
@@ -70,6 +67,50 @@ pub(super) fn place_first_claims(ssn: &mut Session<'_>, jobs: Vec<JobId>) -> Vec
         }
     }
     rest
+}
+
+/// Places what room was made for: what the gang needs, and each task that has a nomination. Returns the rest of a gang that
+/// is whole: nobody left for it, so it comes after those that lost a part.
+fn place_made_for(ssn: &mut Session<'_>, job: JobId) -> Option<Worksheet> {
+    let mut sheet = worksheet(ssn, job);
+    let m = &*ssn.m;
+    for (_, tasks) in &mut sheet.parts {
+        tasks.sort_by_key(|&task| m.task(task).nominated.is_some()); // The last one is the next.
+    }
+    loop {
+        if ssn.plugins.job_ready(ssn.m, job) {
+            keep_claimed(ssn, &mut sheet);
+        }
+        if sheet.parts.is_empty() {
+            break;
+        }
+        match place_job(ssn, sheet) {
+            Ok(Some(left)) => sheet = left,
+            Ok(None) if ssn.plugins.job_ready(ssn.m, job) => break,
+            _ => return None,
+        }
+    }
+    let mut rest = worksheet(ssn, job);
+    if let Some(report) = ssn.reports.get(&job) {
+        let is_tried = |task: &TaskId| report.fit_errors.contains_key(task);
+        rest.parts
+            .iter_mut()
+            .for_each(|(_, tasks)| tasks.retain(|task| !is_tried(task)));
+    }
+    rest.parts.retain(|(_, tasks)| !tasks.is_empty());
+    Some(rest).filter(|rest| !rest.parts.is_empty())
+}
+
+/// Leaves the tasks that room was made for; of a sub-group that is not whole yet all, as it is placed whole or not at all.
+fn keep_claimed(ssn: &Session<'_>, sheet: &mut Worksheet) {
+    let m = &*ssn.m;
+    let is_claimed = |task: &TaskId| m.task(*task).nominated.is_some();
+    sheet.parts.retain_mut(|(sub_job, tasks)| {
+        if ssn.plugins.sub_job_ready(m, sheet.job, *sub_job) {
+            tasks.retain(is_claimed);
+        }
+        tasks.iter().any(is_claimed)
+    });
 }
 
 /// Gives the missing members of a broken gang what room there is; the cycle's end takes it back. Members beyond what the

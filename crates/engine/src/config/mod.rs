@@ -19,6 +19,7 @@ mod metrics;
 mod names;
 mod reader;
 mod schema;
+mod shown;
 mod switches;
 mod values;
 mod yaml;
@@ -32,6 +33,7 @@ pub use arguments::{Arguments, Value};
 pub use duration::parse_duration;
 pub use error::{ConfigError, ConfigErrors};
 pub use schema::{ActionSpec, ArgKind, ArgSpec, PluginSpec};
+pub use shown::shown;
 pub use switches::{Switches, UnknownSwitch};
 
 /// The largest configuration text that is read, in bytes (a ConfigMap cannot hold more).

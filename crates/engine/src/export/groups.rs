@@ -3,10 +3,10 @@
 use super::{amounts, created};
 use crate::model::Model;
 use crate::model::delta::Delta;
-use crate::model::job::{Condition, Group, Job, Phase, SubGroupPolicy};
-use volcano_api::meta::{ConditionStatus, Resource as _};
+use crate::model::job::{Group, Job, Phase, SubGroupPolicy};
+use volcano_api::meta::Resource as _;
 use volcano_api::names::annotations;
-use volcano_api::scheduling::{self, PodGroup, PodGroupCondition, PodGroupPhase};
+use volcano_api::scheduling::{self, PodGroup, PodGroupPhase};
 use volcano_api::time::GoDuration;
 
 /// With the status that the cycles have found.
@@ -53,7 +53,7 @@ fn pod_group(m: &Model, job: &Job, group: &Group) -> PodGroup {
         Phase::Unknown => PodGroupPhase::Unknown,
         Phase::Completed => PodGroupPhase::Completed,
     };
-    status.conditions = group.conditions.iter().map(condition).collect();
+    status.conditions = group.conditions.clone();
     let [running, succeeded, failed] = group
         .counters
         .map(|count| i32::try_from(count).unwrap_or(i32::MAX));
@@ -91,21 +91,5 @@ fn sub_group_policy(m: &Model, policy: &SubGroupPolicy) -> scheduling::SubGroupP
             .map(|&key| m.text(key).to_owned())
             .collect(),
         ..scheduling::SubGroupPolicy::default()
-    }
-}
-
-fn condition(condition: &Condition) -> PodGroupCondition {
-    PodGroupCondition {
-        r#type: condition.kind.to_string(),
-        status: if condition.status {
-            ConditionStatus::True
-        } else {
-            ConditionStatus::False
-        },
-        reason: condition.reason.to_string(),
-        message: condition.message.to_string(),
-        last_transition_time: Some(condition.since),
-        transition_id: condition.cycle.to_string(),
-        ..PodGroupCondition::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::model::delta::Delta;
 use volcano_api::core::{Meta, Namespace, PriorityClass};
 use volcano_api::meta::Resource as _;
-use volcano_api::names::annotations;
+use volcano_api::names::{CSI_DRIVER_PARAMETER, annotations};
 
 pub(super) fn before_nodes(m: &Model) -> impl Iterator<Item = Delta> + '_ {
     let cluster = &m.cluster;
@@ -50,10 +50,12 @@ pub(super) fn node_shards(m: &Model) -> impl Iterator<Item = Delta> + '_ {
 
 pub(super) fn after_nodes(m: &Model) -> impl Iterator<Item = Delta> + '_ {
     let cluster = &m.cluster;
-    let storage_classes = cluster
-        .storage_classes
-        .values()
-        .map(|object| Delta::StorageClass(trimmed(object, |o| &mut o.metadata)));
+    let storage_classes = cluster.storage_classes.values().map(|object| {
+        let mut object = trimmed(object, |o| &mut o.metadata);
+        // The others are the driver's own, and some drivers take passwords.
+        object.parameters.retain(|name, _| name == CSI_DRIVER_PARAMETER);
+        Delta::StorageClass(object)
+    });
     let volumes = cluster
         .volumes
         .values()

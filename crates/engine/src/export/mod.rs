@@ -7,7 +7,8 @@
 //!
 //! The objects show what the engine believes, not what an API server last said: a pod whose bind is on its way has its
 //! node, one whose eviction is on its way is being deleted, and PodGroups have the status that was decided. They hold
-//! what decisions depend on and nothing else; commands, environment values and the like never were in the model.
+//! what decisions depend on and nothing else; commands, environment values and the like never were in the model. Of the
+//! configuration, what holds passwords is left out.
 //!
 //! **Invariant:** taken in by an empty engine with the same configuration, scheduler names, features and default queue,
 //! and followed by what is [`Underway`], they make
@@ -67,7 +68,7 @@ impl Serialize for Snapshot<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let m = self.engine.model();
         let mut map = serializer.serialize_struct("Snapshot", 8)?;
-        map.serialize_field("conf", self.conf)?;
+        map.serialize_field("conf", &crate::config::shown(self.conf))?;
         map.serialize_field("schedulerNames", &names(m))?;
         map.serialize_field("defaultQueue", m.text(m.default_queue))?;
         map.serialize_field("features", &m.features)?;

@@ -11,7 +11,7 @@ use volcano_api::core::{Container, Labels, Meta, Pod, PodCondition, PodPhase, Po
 use volcano_api::names::{SCHEDULER, annotations, conditions, critical, gates, labels as keys, reasons};
 use volcano_api::time::Time;
 
-/// Classes are read once, as long as there are no more than this: pods with volumes of their own have one each.
+/// Classes are read once, as long as there are no more than this: pods with ephemeral volumes have one each.
 const MOST_TEMPLATES: usize = 4096;
 
 pub(super) fn objects(m: &Model) -> impl Iterator<Item = Delta> + '_ {
@@ -73,8 +73,6 @@ fn schedulers(m: &Model) -> (String, String) {
 fn template(m: &Model, class: ClassId) -> Pod {
     let mut pod = m.class(class).template();
     let spec = &mut pod.spec;
-    spec.volumes
-        .retain(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
     let trim = |container: &mut Container| {
         container.ports.retain(|port| port.host_port > 0);
         container.resources.limits.clear();

@@ -80,7 +80,7 @@ fn a_pod_has_what_decisions_depend_on_and_nothing_else() {
                     "name": "main", "image": "img", "resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}},
                     "ports": [{"containerPort": 22, "hostPort": 2222}],
                 }],
-                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+                "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}],
                 "schedulingGates": [{"name": "scheduling.volcano.sh/foreign"}],
             },
             "status": {
@@ -169,6 +169,11 @@ fn a_copy_of_an_object_that_a_tool_keeps_in_it_does_not_come_out() {
     let meta = json!({"name": "x", "namespace": "ns", "annotations": copy, "resourceVersion": "9"});
     let engine = loaded([
         Delta::Claim(read(json!({"metadata": meta}))),
+        Delta::StorageClass(read(
+            json!({"metadata": meta, "provisioner": "glusterfs", "parameters": {
+                "restuserkey": "secret", "csi.storage.k8s.io/csi-driver-name": "driver-of-it",
+            }}),
+        )),
         Delta::HyperNode(read(
             json!({"metadata": {"name": "h", "annotations": copy, "managedFields": [{"secret": 1}]}}),
         )),
@@ -177,6 +182,10 @@ fn a_copy_of_an_object_that_a_tool_keeps_in_it_does_not_come_out() {
     assert!(
         !text.contains("secret") && !text.contains("resourceVersion"),
         "{text}"
+    );
+    assert!(
+        text.contains("driver-of-it"),
+        "what decisions depend on stays: {text}"
     );
 }
 
@@ -308,10 +317,24 @@ fn a_snapshot_says_how_it_is_to_be_planned() {
     assert_eq!(
         head,
         json!({
-            "conf": "actions: allocate", "schedulerNames": ["vc1", "vc2"], "defaultQueue": "default",
+            "conf": r#"{"actions": "allocate"}"#, "schedulerNames": ["vc1", "vc2"], "defaultQueue": "default",
             "features": {"queueAdmission": false, "sharding": null, "storageScoring": false, "ignoredProvisioners": []},
             "now": "2026-01-01T00:00:00.500000Z", "complete": true,
             "underway": {"bindFailed": [], "gatesOpened": []},
         })
     );
+}
+
+#[test]
+fn a_password_in_the_configuration_is_not_in_the_snapshot_which_replays_as_before() {
+    let text = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\nmetrics:\n  type: elasticsearch\n  \
+        address: https://u:hunter1@h\n  elasticsearch:\n    username: u\n    password: hunter2\n";
+    let parse =
+        |text: &str| SchedulerConf::parse(text, catalog::PLANNED_PLUGINS, catalog::ACTIONS).expect("valid");
+    let (engine, _) = Engine::new(parse(text), SchedulerNames::Any, "default");
+    let snapshot = serde_json::to_value(engine.snapshot(text, Time::EPOCH)).expect("writable");
+    assert!(!snapshot.to_string().contains("hunter"), "{snapshot}");
+    let (replayed, mut used) = (parse(snapshot["conf"].as_str().expect("a text")), parse(text));
+    used.metrics.clear();
+    assert_eq!(replayed, used);
 }

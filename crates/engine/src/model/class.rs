@@ -10,6 +10,7 @@ use crate::relations::PodRelations;
 use crate::resource::{Dims, LARGEST, PODS, Resource};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use volcano_api::core::{
     self, Affinity, Container, ContainerStatus, Labels, NodeSelector, NodeSelectorTerm, Pod, PodAffinityTerm,
@@ -40,12 +41,12 @@ pub struct Class {
     pub containers: usize,
     /// Claims it mounts, with the storage class of ephemeral ones.
     pub claims: Vec<ClaimUse>,
-    /// Ephemeral volumes and claims by template are named after the pod: such pods never share a verdict.
-    pub has_own_claims: bool,
     /// References to dynamic resources.
     pub resource_claims: usize,
     /// Rules between pods.
     pub relations: PodRelations,
+    /// Tells it from the classes that had its id before.
+    pub serial: u64,
     /// What it is made of, from which its pods can be written down again: the text that it is interned by, shared with
     /// the table of classes. It costs a pointer for each class, and nothing for each pod.
     source: Arc<[u8]>,
@@ -230,12 +231,26 @@ impl NodeRule {
     }
 }
 
+/// So many classes that no task is of are kept: the next pod of a template often comes after the last one has gone.
+const KEPT_UNUSED: usize = 256;
+
 /// All classes. Pods are interned by the text of what a class is made of.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     list: Vec<Class>,
+    uses: Vec<Uses>,
     by_key: FxHashMap<Arc<[u8]>, ClassId>,
+    /// Classes that lost their last task, the first one in front; some of them may be in use again.
+    unused: VecDeque<ClassId>,
+    made: u64,
     buffer: Vec<u8>,
+}
+
+/// Who needs a class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Uses {
+    tasks: u32,
+    is_listed: bool,
 }
 
 /// What a class is made of. Everything here is read by `Class::build`, and nothing else is.
@@ -243,7 +258,7 @@ pub struct Classes {
 struct Key<'a> {
     // Rules between pods are about pods of the same namespace unless they say otherwise.
     namespace: Option<&'a str>,
-    // Claims by template and ephemeral volumes belong to one pod.
+    // The claims of ephemeral volumes are named after the pod: such pods never share a verdict.
     own: Option<&'a str>,
     node_selector: &'a Labels,
     affinity: &'a Option<Affinity>,
@@ -254,10 +269,10 @@ struct Key<'a> {
     init_containers: &'a [Container],
     resources: &'a Option<ResourceRequirements>,
     overhead: &'a ResourceList,
-    volumes: &'a [PodVolume],
+    volumes: Vec<PodVolume>,
     resource_claims: usize,
-    resized: &'a [ContainerStatus],
-    resized_init: &'a [ContainerStatus],
+    resized: Vec<&'a ContainerStatus>,
+    resized_init: Vec<&'a ContainerStatus>,
     resize_infeasible: bool,
 }
 
@@ -301,7 +316,12 @@ impl Classes {
     /// The class of a pod, and whether it is new.
     pub fn intern(&mut self, pod: &Pod, strings: &mut Interner, dims: &mut Dims) -> (ClassId, bool) {
         let spec = &pod.spec;
-        let own = has_own_claims(spec).then_some(pod.metadata.name.as_str());
+        let has_own_claims = spec.volumes.iter().any(|v| v.ephemeral.is_some());
+        let own = has_own_claims.then_some(pod.metadata.name.as_str());
+        let infeasible = core::is_resize_infeasible(pod);
+        let changed = resized(&spec.containers, &pod.status.container_statuses, infeasible);
+        let sidecars = spec.init_containers.iter().filter(|c| c.is_sidecar());
+        let changed_init = resized(sidecars, &pod.status.init_container_statuses, infeasible);
         let key = Key {
             namespace: has_relations(spec).then_some(pod.metadata.namespace.as_str()),
             own,
@@ -314,22 +334,65 @@ impl Classes {
             init_containers: &spec.init_containers,
             resources: &spec.resources,
             overhead: &spec.overhead,
-            volumes: &spec.volumes,
+            volumes: spec.volumes.iter().filter_map(claiming).collect(),
             resource_claims: spec.resource_claims.len(),
-            resized: &pod.status.container_statuses,
-            resized_init: &pod.status.init_container_statuses,
-            resize_infeasible: core::is_resize_infeasible(pod),
+            resize_infeasible: infeasible && !(changed.is_empty() && changed_init.is_empty()),
+            resized: changed,
+            resized_init: changed_init,
         };
         self.buffer.clear();
         serde_json::to_writer(&mut self.buffer, &key).expect("a class key is plain data");
         if let Some(&id) = self.by_key.get(self.buffer.as_slice()) {
             return (id, false);
         }
-        let id = ClassId::from_index(self.list.len());
         let source: Arc<[u8]> = self.buffer.as_slice().into();
-        self.list.push(Class::build(pod, source.clone(), strings, dims));
+        self.made += 1;
+        let class = Class {
+            serial: self.made,
+            ..Class::build(pod, source.clone(), strings, dims)
+        };
+        let id = match self.longest_unused() {
+            Some(id) => {
+                self.by_key.remove(&self.list[id.index()].source);
+                self.list[id.index()] = class;
+                id
+            }
+            None => {
+                self.list.push(class);
+                self.uses.push(Uses::default());
+                ClassId::from_index(self.list.len() - 1)
+            }
+        };
         self.by_key.insert(source, id);
         (id, true)
+    }
+
+    /// A class that can go, once there are many that no task is of.
+    fn longest_unused(&mut self) -> Option<ClassId> {
+        while self.unused.len() > KEPT_UNUSED {
+            let id = self.unused.pop_front()?;
+            let uses = &mut self.uses[id.index()];
+            uses.is_listed = false;
+            if uses.tasks == 0 {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// A task is of the class now.
+    pub(super) fn hold(&mut self, id: ClassId) {
+        self.uses[id.index()].tasks += 1;
+    }
+
+    /// A task is no longer of the class.
+    pub(super) fn release(&mut self, id: ClassId) {
+        let uses = &mut self.uses[id.index()];
+        uses.tasks -= 1;
+        if uses.tasks == 0 && !uses.is_listed {
+            uses.is_listed = true;
+            self.unused.push_back(id);
+        }
     }
 
     /// The class, to add to while it is new.
@@ -371,8 +434,37 @@ fn has_relations(spec: &PodSpec) -> bool {
     terms.is_some() || !spec.topology_spread_constraints.is_empty()
 }
 
-fn has_own_claims(spec: &PodSpec) -> bool {
-    spec.volumes.iter().any(|v| v.ephemeral.is_some()) || !spec.resource_claims.is_empty()
+/// What filters see of a volume: its claim, and the volume's own name only where the claim is named after it. Admission
+/// gives each pod a volume with a random name: with it in the key, each pod would be a class of its own.
+fn claiming(volume: &PodVolume) -> Option<PodVolume> {
+    if volume.persistent_volume_claim.is_some() {
+        return Some(PodVolume {
+            persistent_volume_claim: volume.persistent_volume_claim.clone(),
+            ..PodVolume::default()
+        });
+    }
+    volume.ephemeral.is_some().then(|| volume.clone())
+}
+
+/// The statuses that change what containers count for. Without a resize under way a container has what it asked for, and
+/// a pod that runs is of the class of those that wait.
+fn resized<'a>(
+    containers: impl IntoIterator<Item = &'a Container>,
+    statuses: &'a [ContainerStatus],
+    infeasible: bool,
+) -> Vec<&'a ContainerStatus> {
+    let counts = |container: &'a Container| {
+        let status = statuses.iter().find(|status| status.name == container.name)?;
+        let asked = &container.resources.requests;
+        let beyond = |amounts: &ResourceList| {
+            let mut amounts = amounts.iter();
+            amounts.any(|(name, amount)| asked.get(name).is_none_or(|asked| amount > asked))
+        };
+        let actual = status.resources.as_ref()?;
+        let counts = infeasible || beyond(&actual.requests) || beyond(&status.allocated_resources);
+        counts.then_some(status)
+    };
+    containers.into_iter().filter_map(counts).collect()
 }
 
 impl Class {
@@ -476,9 +568,9 @@ impl Class {
                 .collect(),
             containers: containers().count(),
             claims: spec.volumes.iter().filter_map(claim_use).collect(),
-            has_own_claims: has_own_claims(spec),
             resource_claims: spec.resource_claims.len(),
             relations: PodRelations::default(),
+            serial: 0,
             source,
         }
     }
@@ -530,5 +622,102 @@ pub fn normalized_image(image: &str) -> String {
         image.to_owned()
     } else {
         format!("{image}:latest")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plugins::fixture::Fixture;
+    use serde_json::{Value, json};
+
+    /// How many classes pods with these overlays are.
+    fn classes(pods: &[Value]) -> usize {
+        let mut f = Fixture::new();
+        for (at, overlay) in pods.iter().enumerate() {
+            f.pod(&format!("p{at}"), "g", json!({"cpu": "1"}), overlay.clone());
+        }
+        f.m.classes.len()
+    }
+
+    fn volumes(volumes: Value) -> Value {
+        json!({"spec": {"volumes": volumes}})
+    }
+
+    #[test]
+    fn pods_are_of_one_class_when_no_filter_can_tell_them_apart() {
+        let claim =
+            |name: &str, claim: &str| json!({"name": name, "persistentVolumeClaim": {"claimName": claim}});
+        let scratch = |name: &str| json!({"name": name, "ephemeral": {"volumeClaimTemplate": {"spec": {}}}});
+        let status = |actual: &str| {
+            json!({"status": {"containerStatuses": [
+                {"name": "main", "resources": {"requests": {"cpu": actual}}, "allocatedResources": {"cpu": actual}},
+            ]}})
+        };
+        let cases = [
+            (
+                "volumes without a claim have random names",
+                volumes(json!([{"name": "kube-api-access-abcde"}])),
+                volumes(json!([{"name": "kube-api-access-fghij"}])),
+                1,
+            ),
+            (
+                "one claim under two names",
+                volumes(json!([claim("a", "c"), {"name": "kube-api-access-abcde"}])),
+                volumes(json!([claim("b", "c")])),
+                1,
+            ),
+            (
+                "two claims",
+                volumes(json!([claim("a", "c")])),
+                volumes(json!([claim("a", "d")])),
+                2,
+            ),
+            (
+                "claims that are named after the pod",
+                volumes(json!([scratch("a")])),
+                volumes(json!([scratch("a")])),
+                2,
+            ),
+            (
+                "claims on devices",
+                json!({"spec": {"resourceClaims": [{"name": "a"}]}}),
+                json!({"spec": {"resourceClaims": [{"name": "b"}]}}),
+                1,
+            ),
+            ("one runs with what it asked for", json!({}), status("1"), 1),
+            ("one runs with more than it asked for", json!({}), status("2"), 2),
+            (
+                "the node refused a resize that changed nothing",
+                json!({"status": {"resize": "Infeasible"}}),
+                json!({}),
+                1,
+            ),
+        ];
+        for (name, one, other, expected) in cases {
+            assert_eq!(classes(&[one, other]), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_gang_whose_pods_have_a_token_each_is_one_class() {
+        let token = |at: i32| volumes(json!([{"name": format!("kube-api-access-{at}")}]));
+        assert_eq!(classes(&(0..500).map(token).collect::<Vec<_>>()), 1);
+    }
+
+    #[test]
+    fn a_class_is_written_down_as_a_pod_of_the_same_class() {
+        let mut f = Fixture::new();
+        let overlay = json!({
+            "spec": {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "token"}]},
+            "status": {"resize": "Infeasible", "containerStatuses": [
+                {"name": "main", "resources": {"requests": {"cpu": "500m"}}},
+            ]},
+        });
+        let task = f.pod("p", "g", json!({"cpu": "1"}), overlay);
+        let class = f.m.task(task).class;
+        let (request, pod) = (f.m.class(class).request.clone(), f.m.class(class).template());
+        assert_eq!(request.cpu, 500);
+        let again = f.m.classes.intern(&pod, &mut f.m.strings, &mut f.m.dims);
+        assert_eq!(again, (class, false));
     }
 }

@@ -6,8 +6,7 @@ use crate::resource::Resource;
 use std::sync::Arc;
 use volcano_api::meta::{LabelSelector, ObjectMeta};
 use volcano_api::names::kinds::JOB;
-use volcano_api::scheduling::{NetworkTopology, PodGroupPhase};
-use volcano_api::time::Time;
+use volcano_api::scheduling::{NetworkTopology, PodGroupCondition, PodGroupPhase};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,8 +78,8 @@ pub struct Group {
     pub phase_written: Option<Phase>,
     /// When its users were last told how it stands, microseconds since 1970; `None` when that was not seen.
     pub told_at: Option<i64>,
-    /// Its conditions, kept up to date by the cycles.
-    pub conditions: Vec<Condition>,
+    /// Its conditions, kept up to date by the cycles. Those of others are written back with them: as they were read.
+    pub conditions: Vec<PodGroupCondition>,
     /// Why it was not admitted, as its users were last told.
     pub refusal: Option<Box<str>>,
     /// `running`, `succeeded`, `failed` as last written.
@@ -179,23 +178,6 @@ impl Phase {
             Phase::Completed => "Completed",
         }
     }
-}
-
-/// A PodGroup condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// `Unschedulable` or `Scheduled`.
-    pub kind: Box<str>,
-    /// True or False.
-    pub status: bool,
-    /// Machine-readable cause.
-    pub reason: Box<str>,
-    /// The cause in words.
-    pub message: Box<str>,
-    /// Since when the status is what it is.
-    pub since: Time,
-    /// The cycle that set the status.
-    pub cycle: Box<str>,
 }
 
 /// A role of a job: the tasks made from one pod template.

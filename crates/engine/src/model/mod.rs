@@ -40,6 +40,7 @@ use rustc_hash::FxHashMap;
 use shard::Shards;
 use std::collections::BTreeSet;
 use task::Task;
+use volcano_api::scheduling::PodGroupCondition;
 
 /// The cluster.
 #[derive(Clone, Debug)]
@@ -301,7 +302,7 @@ impl Model {
         &mut self,
         job: JobId,
         phase: job::Phase,
-        conditions: Vec<job::Condition>,
+        conditions: Vec<PodGroupCondition>,
         counters: [u32; 3],
     ) {
         if let Some(group) = &mut self.jobs[job.index()].group {

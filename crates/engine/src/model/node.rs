@@ -6,6 +6,7 @@
 
 use crate::ids::{DimId, NodeId, Sym, TaskId};
 use crate::resource::{Dims, PODS, Resource};
+use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -25,6 +26,9 @@ pub enum Block {
     Evicted,
 }
 const BLOCKS: usize = 5;
+
+/// At least so many nodes come between two looks for rows that are free again.
+const ROWS_BETWEEN_LOOKS: usize = 64;
 
 /// A node, apart from its amounts.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +152,10 @@ pub struct Nodes {
     list: Vec<Node>,
     tallies: Vec<Tally>,
     by_name: FxHashMap<Sym, NodeId>,
+    /// Nobody knows these ids any more: the next nodes that come get them.
+    free: Vec<NodeId>,
+    /// With so many ids it is worth looking for free ones.
+    crowded_at: usize,
     rows: Vec<i64>,
     dims: usize,
     totals: [Resource; 2],
@@ -212,8 +220,7 @@ impl Nodes {
         if let Some(id) = self.find(name) {
             return id;
         }
-        let id = NodeId::from_index(self.list.len());
-        self.list.push(Node {
+        let node = Node {
             name,
             labels: Vec::new(),
             taints: Vec::new(),
@@ -221,14 +228,44 @@ impl Nodes {
             images: Vec::new(),
             tasks: Vec::new(),
             ports: SmallVec::new(),
-        });
-        self.tallies.push(Tally::default());
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.list[id.index()] = node;
+                self.tallies[id.index()] = Tally::default();
+                id
+            }
+            None => {
+                self.list.push(node);
+                self.tallies.push(Tally::default());
+                self.rows.resize(self.list.len() * self.dims * BLOCKS, 0);
+                self.rank.push(u32::MAX);
+                NodeId::from_index(self.list.len() - 1)
+            }
+        };
         self.by_name.insert(name, id);
-        self.rows.resize(self.list.len() * self.dims * BLOCKS, 0);
-        self.rank.push(u32::MAX);
         self.ranks_stale = true;
         self.epoch += 1;
         id
+    }
+
+    /// So many nodes have come that [`Nodes::free_absent`] is worth its cost.
+    pub fn is_crowded(&self) -> bool {
+        self.free.is_empty() && self.list.len() >= self.crowded_at.max(ROWS_BETWEEN_LOOKS)
+    }
+
+    /// Frees the ids of nodes that are gone and that no task names, ended ones included: `named` are those of all tasks.
+    /// Where nodes with names of their own come and go, there would be more and more ids without it. What is kept by id
+    /// elsewhere ends with the node's tasks or is made anew with every epoch.
+    pub fn free_absent(&mut self, named: impl Iterator<Item = NodeId>) {
+        let mut kept = FixedBitSet::with_capacity(self.list.len());
+        kept.extend(named.chain(self.ids()).map(NodeId::index));
+        for at in kept.zeroes() {
+            self.by_name.remove(&self.list[at].name);
+            self.free.push(NodeId::from_index(at));
+        }
+        let used = self.list.len() - self.free.len();
+        self.crowded_at = used + used / 4 + ROWS_BETWEEN_LOOKS;
     }
 
     /// Widens the rows when objects have named new resources.
@@ -479,6 +516,11 @@ impl Nodes {
     #[inline]
     pub fn log_end(&self) -> u64 {
         self.log_start + self.log.len() as u64
+    }
+
+    /// The position of the first change that is still kept.
+    pub fn log_start(&self) -> u64 {
+        self.log_start
     }
 
     /// The changes since a position; `None` when they are no longer kept and all must be looked at again.

@@ -77,9 +77,8 @@ fn a_status_that_comes_back_is_not_written_again() {
     let conditions: Vec<Value> = conditions
         .iter()
         .map(|c| {
-            let status = if c.status { "True" } else { "False" };
             json!({
-                "type": &*c.kind, "status": status, "reason": &*c.reason, "message": &*c.message,
+                "type": c.r#type, "status": c.status, "reason": c.reason, "message": c.message,
                 "lastTransitionTime": "2026-01-01T00:00:00Z", "transitionID": "x",
             })
         })

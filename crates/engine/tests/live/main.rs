@@ -1,6 +1,7 @@
 //! What a process around the engine relies on: that its own writes coming back change nothing, that it can tell when a
-//! cycle is worth while, the figures that it publishes, and the features that it sets.
+//! cycle is worth while, the figures that it publishes, the features that it sets, and that it does not grow with history.
 
+mod churn;
 mod echoes;
 mod features;
 mod figures;

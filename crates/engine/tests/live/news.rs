@@ -276,8 +276,10 @@ fn what_the_engine_has_written_is_no_news_when_it_comes_back() {
             } => {
                 let conditions: Vec<Value> = conditions
                     .iter()
-                    .map(|c| json!({"type": &*c.kind, "status": "True", "reason": &*c.reason, "message": &*c.message,
-                        "lastTransitionTime": c.since, "transitionID": &*c.cycle}))
+                    .map(|c| {
+                        json!({"type": c.r#type, "status": "True", "reason": c.reason, "message": c.message,
+                        "lastTransitionTime": c.last_transition_time, "transitionID": c.transition_id})
+                    })
                     .collect();
                 engine.apply(group(
                     "g",

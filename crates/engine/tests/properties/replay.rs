@@ -162,12 +162,7 @@ fn task_text(m: &Model, id: TaskId) -> String {
             .iter()
             .map(|&image| m.text(image))
             .collect::<Vec<_>>(),
-        (
-            class.containers,
-            &class.claims,
-            class.has_own_claims,
-            class.resource_claims,
-        ),
+        (class.containers, &class.claims, class.resource_claims),
     );
     format!(
         "task {}: {places:?} {marks:?} {order:?} {needs:?}",

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use volcano_api::core::Pod;
+use volcano_api::meta::ConditionStatus;
 use volcano_api::names::queues;
 use volcano_engine::explain::{AdmissionReason, FitError, FitReason, JobReport, Shortfall};
 use volcano_engine::figures::QueueFigures;
@@ -435,10 +436,10 @@ impl<'a> View<'a> {
         let conditions = job.group.iter().flat_map(|group| &group.conditions);
         let told = conditions
             .into_iter()
-            .find(|condition| condition.status && !job.is_ready());
+            .find(|condition| condition.status == ConditionStatus::True && !job.is_ready());
         told.map_or_else(
             || "nothing tried to place it in this cycle".to_owned(),
-            |condition| condition.message.to_string(),
+            |condition| condition.message.clone(),
         )
     }
 }

@@ -6,10 +6,12 @@ use super::outcome::{Line, PodName};
 use super::text::{Problem, Scenario, Show};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use volcano_api::meta::ConditionStatus;
+use volcano_api::scheduling::PodGroupCondition;
 use volcano_engine::effect::Nomination;
 use volcano_engine::ids::{DimId, JobId, NodeId, QueueId, TaskId};
 use volcano_engine::model::delta::Delta;
-use volcano_engine::model::job::{Condition, Phase};
+use volcano_engine::model::job::Phase;
 use volcano_engine::model::{Model, SchedulerNames};
 use volcano_engine::resource::Resource;
 use volcano_engine::{Cycle, Effect, Engine};
@@ -473,27 +475,24 @@ impl World {
     }
 }
 
-fn condition_text(condition: &Condition) -> String {
-    let Condition {
-        kind,
+fn condition_text(condition: &PodGroupCondition) -> String {
+    let PodGroupCondition {
+        r#type,
         status,
         message,
         ..
     } = condition;
     match (status, message.is_empty()) {
-        (false, _) => format!("no longer {kind}"),
-        (true, true) => kind.to_string(),
-        (true, false) => format!("{kind}: {message}"),
+        (ConditionStatus::True, true) => r#type.clone(),
+        (ConditionStatus::True, false) => format!("{type}: {message}"),
+        _ => format!("no longer {type}"),
     }
 }
 
-fn group_status(phase: Phase, conditions: &[Condition], counters: [u32; 3]) -> Value {
+fn group_status(phase: Phase, conditions: &[PodGroupCondition], counters: [u32; 3]) -> Value {
     let conditions: Vec<Value> = conditions
         .iter()
-        .map(|c| {
-            let status = if c.status { "True" } else { "False" };
-            json!({"type": &*c.kind, "status": status, "reason": &*c.reason, "message": &*c.message})
-        })
+        .map(|c| json!({"type": c.r#type, "status": c.status, "reason": c.reason, "message": c.message}))
         .collect();
     let [running, succeeded, failed] = counters;
     json!({

@@ -4,13 +4,12 @@ use super::{micros, parse_bool};
 use crate::ids::{JobId, QueueId, Sym, TaskId};
 use crate::model::Model;
 use crate::model::class;
-use crate::model::job::{Condition, Group, Job, Manager, Phase, Role, SubGroupPolicy, SubJob};
+use crate::model::job::{Group, Job, Manager, Phase, Role, SubGroupPolicy, SubJob};
 use crate::model::status::Counts;
 use crate::model::task::Task;
 use crate::resource::Resource;
 use std::sync::Arc;
 use volcano_api::core::Labels;
-use volcano_api::meta::ConditionStatus;
 use volcano_api::names::{annotations, labels};
 use volcano_api::scheduling::{self, PodGroup};
 use volcano_api::time::GoDuration;
@@ -182,7 +181,7 @@ impl Model {
             phase_written: Phase::written(&status.phase),
             told_at: None,
             refusal: None,
-            conditions: status.conditions.iter().map(read_condition).collect(),
+            conditions: status.conditions.clone(),
             counters: [
                 counter(status.running),
                 counter(status.succeeded),
@@ -409,17 +408,6 @@ fn admitted_parts(job: &Job) -> (Resource, Resource) {
         Resource::default()
     };
     (inqueue, job.allocated.beyond(minimum))
-}
-
-fn read_condition(condition: &scheduling::PodGroupCondition) -> Condition {
-    Condition {
-        kind: condition.r#type.as_str().into(),
-        status: condition.status == ConditionStatus::True,
-        reason: condition.reason.as_str().into(),
-        message: condition.message.as_str().into(),
-        since: condition.last_transition_time.unwrap_or_default(),
-        cycle: condition.transition_id.as_str().into(),
-    }
 }
 
 /// Long joined values become a short stable name.

@@ -1,6 +1,6 @@
 //! Nodes, and the counts between pods that depend on their labels.
 
-use crate::ids::{ClassId, NodeId};
+use crate::ids::{ClassId, NodeId, Sym};
 use crate::model::Model;
 use crate::model::class::parse_effect;
 use crate::model::node::{Description, Taint};
@@ -50,7 +50,7 @@ impl Model {
         }
         images.sort_unstable();
         images.dedup_by_key(|image| image.0);
-        let id = self.nodes.find_or_insert(name);
+        let id = self.node_id(name);
         let description = Description {
             labels,
             taints,
@@ -79,6 +79,15 @@ impl Model {
             self.count_relations_on(id, 1);
         }
         self.nodes.set_present(id, true, &allocatable);
+    }
+
+    /// The node of a name, made as a placeholder on first sight.
+    pub(in crate::model) fn node_id(&mut self, name: Sym) -> NodeId {
+        if self.nodes.is_crowded() && self.nodes.find(name).is_none() {
+            let live = self.tasks.iter().filter(|task| task.live);
+            self.nodes.free_absent(live.filter_map(|task| task.node));
+        }
+        self.nodes.find_or_insert(name)
     }
 
     pub(in crate::model) fn remove_node(&mut self, name: &str) {

@@ -125,7 +125,7 @@ impl Model {
         });
         let node = (!pod.spec.node_name.is_empty()).then(|| {
             let name = self.strings.intern(&pod.spec.node_name);
-            self.nodes.find_or_insert(name)
+            self.node_id(name)
         });
         let nominated = Some(pod.status.nominated_node_name.as_str()).filter(|name| !name.is_empty());
         let nominated = nominated.map(|name| self.strings.intern(name));
@@ -174,6 +174,7 @@ impl Model {
     }
 
     fn add_task(&mut self, key: (Sym, Box<str>), task: Task) {
+        self.classes.hold(task.class);
         let id = match self.free_tasks.pop() {
             Some(id) => {
                 self.tasks[id.index()] = task;
@@ -190,7 +191,11 @@ impl Model {
 
     fn replace_task(&mut self, id: TaskId, task: Task) {
         self.leave(id);
-        let before = self.task(id).job;
+        let Task {
+            job: before, class, ..
+        } = *self.task(id);
+        self.classes.hold(task.class);
+        self.classes.release(class);
         self.tasks[id.index()] = task;
         self.enter_job(id);
         if let Some(job) = before {
@@ -228,6 +233,7 @@ impl Model {
         self.news = true;
         let task = &mut self.tasks[id.index()];
         task.live = false;
+        self.classes.release(task.class);
         let (key, job) = ((task.namespace, task.name.clone()), task.job);
         self.task_by_key.remove(&key);
         self.free_tasks.push(id);
