@@ -98,15 +98,41 @@ fn marks(look: &Look<'_>, doom: &Doom<'_>, next: &Doom<'_>) -> Vec<Write> {
     let is_forgotten = |member: &&Member<'_>| {
         member.is_leaving() && !member.is_marked() && doom.takes(member) && next.heeds(member)
     };
-    let marked = look.members.iter().filter(is_forgotten);
-    marked
-        .map(|member| Write::Patch {
-            target: pod_target(member),
-            patch: json!({"metadata": {"annotations": {annotations::CONTROLLER_OUT_OF_SYNC: "true"}}}),
-            status: false,
-            resource_version: None,
-        })
-        .collect()
+    look.members.iter().filter(is_forgotten).map(mark).collect()
+}
+
+/// Lets pods go for which the spec has no place, if there are any. While they take their time to go the spec may have a
+/// place for them again: so that they were not evicted is first written on them, and in the counts, which tell of pods
+/// that go while nobody looks. What is marked goes, too, whatever the spec says by now.
+pub fn scale_down(look: &Look<'_>) -> Option<Plan> {
+    let job = look.job;
+    let is_left = |member: &&Member<'_>| {
+        let is_excess = member.task.is_some() && !member.is_wanted(&job.spec);
+        (is_excess || member.is_marked()) && !member.is_leaving()
+    };
+    let left: Vec<_> = look.members.iter().filter(is_left).collect();
+    if left.is_empty() {
+        return None;
+    }
+    // What has ended goes at once.
+    let needs_mark = |member: &&&Member<'_>| !member.is_marked() && !member.phase().is_terminated();
+    let marks = left.iter().filter(needs_mark).map(|member| mark(member));
+    let mut plan = Plan::of(vec![marks.collect()]);
+    let mut next = job.status.clone();
+    count(job, &mut next, &look.members, &[]);
+    plan.write_status(draft(job, next, true, look.now));
+    plan.then(cleanup(look, &job.status));
+    Some(plan)
+}
+
+/// Writes on a pod that the controller deletes it.
+fn mark(member: &Member<'_>) -> Write {
+    Write::Patch {
+        target: pod_target(member),
+        patch: json!({"metadata": {"annotations": {annotations::CONTROLLER_OUT_OF_SYNC: "true"}}}),
+        status: false,
+        resource_version: None,
+    }
 }
 
 /// Deletes what a status dooms: pods, the PodGroup, and the objects of plugins once the Job ends.

@@ -19,6 +19,7 @@
 //! | a pod | its name |
 //! | the PodGroup of a version | its annotation `job-version` |
 //! | a failed pod, a task that is done | the pods themselves, until they are of an older version or attempt |
+//! | a pod that is scaled away | a mark on it and the counts in the status, before it is deleted |
 //! | a timeout | the time in the pod's own status |
 //! | a pod that somebody deleted | [`Memory`]; after a restart, counts in the status that are higher than what is there |
 
@@ -191,11 +192,14 @@ fn judge(look: &Look<'_>, memory: &mut Memory) -> Verdict {
 fn decide(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Decision {
     let job = look.job;
     let phase = &job.status.state.phase;
+    let given = look.observed.commands.iter();
+    let first = given.min_by_key(|command| (command.metadata.creation_timestamp, &command.metadata.name));
     if look.observed.is_exhausted {
-        let tried = verdict
-            .due
-            .as_ref()
-            .map_or(Action::SyncJob, |reaction| reaction.action.clone());
+        let by_command = first
+            .filter(|command| is_meant(job, command))
+            .map(|command| &command.action);
+        let by_policy = verdict.due.as_ref().map(|reaction| &reaction.action);
+        let tried = by_command.or(by_policy).unwrap_or(&Action::SyncJob);
         let message = format!("Job failed on action {tried} for retry limit reached");
         let event = Event::normal(Target::of(job), events::EXECUTE_ACTION, message);
         let order = order(
@@ -208,8 +212,6 @@ fn decide(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Decision {
     if stage(phase) == Stage::Active && !kill::cleanup(look, &job.status).is_empty() {
         return Decision::GoOn(Vec::new());
     }
-    let given = look.observed.commands.iter();
-    let first = given.min_by_key(|command| (command.metadata.creation_timestamp, &command.metadata.name));
     if let Some(command) = first {
         return obey(look, command);
     }
@@ -218,6 +220,9 @@ fn decide(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Decision {
         return Decision::GoOn(Vec::new());
     }
     let mut writes = tell_later(look, verdict, memory);
+    if stage(phase) == Stage::Active {
+        writes.extend(tell_unreadable(job, memory));
+    }
     match &verdict.due {
         None => Decision::GoOn(writes),
         Some(reaction) => {
@@ -225,7 +230,7 @@ fn decide(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Decision {
             if order.is_none() || matches!(answer(phase, &reaction.action), Answer::GoOn) {
                 let topic = format!("{} {:?}", reaction.action, reaction.to.pod);
                 let text = format!("{} {}", reaction.to.event, reaction.to.at);
-                if memory.is_news(&topic, &text) {
+                if reaction.action != Action::SyncJob && memory.is_news(&topic, &text) {
                     writes.push(announcement(job, &reaction.action));
                 }
                 return Decision::GoOn(writes);
@@ -238,8 +243,7 @@ fn decide(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Decision {
 /// What a Command asks for. It is deleted with the write that says it was carried out, or after it.
 fn obey(look: &Look<'_>, command: &Command) -> Decision {
     let job = look.job;
-    let meant = command.target.as_ref().map_or("", |target| target.uid.as_str());
-    if !meant.is_empty() && meant != job.metadata.uid {
+    if !is_meant(job, command) {
         return Decision::GoOn(vec![deletion(command)]);
     }
     let action = command.action.clone();
@@ -307,6 +311,31 @@ fn tell_later(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Vec<Wr
         }
     }
     writes
+}
+
+/// Tells users about policies that wait for a time which nobody can read, once.
+fn tell_unreadable(job: &Job, memory: &mut Memory) -> Vec<Write> {
+    let mut writes = Vec::new();
+    for (policy, timeout) in policy::unreadable(&job.spec) {
+        let action = &policy.action;
+        let message = format!(
+            "Action {action} of a policy is never executed: its timeout {timeout:?} is no duration such as 90s or 1h30m"
+        );
+        if memory.is_news(&message, "") {
+            writes.push(Write::Event(Event::warning(
+                Target::of(job),
+                events::EXECUTE_ACTION,
+                message,
+            )));
+        }
+    }
+    writes
+}
+
+/// Whether a Command is for this very Job, and not for an earlier one of its name.
+fn is_meant(job: &Job, command: &Command) -> bool {
+    let meant = command.target.as_ref().map_or("", |target| target.uid.as_str());
+    meant.is_empty() || meant == job.metadata.uid
 }
 
 /// Whether the status says that a Command was carried out.

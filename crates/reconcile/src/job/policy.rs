@@ -156,14 +156,19 @@ fn order(reaction: &Reaction) -> (Time, Time, Option<usize>, i32) {
     (reaction.due, reaction.to.at, reaction.to.task, reaction.to.index)
 }
 
-/// What the policies ask for: those of the task first, then those of the Job.
+/// What the policies ask for: those of the task first, then those of the Job. Nothing, ever, if the policy that counts
+/// has a timeout that nobody can read: whoever wrote it did not want it at once, and neither what the next policy says.
 fn resolve(spec: &JobSpec, occurrence: &Occurrence) -> Option<(Action, GoDuration)> {
     let of_task = occurrence.task.map_or(&[][..], |task| &spec.tasks[task].policies);
     let policy = of_task
         .iter()
         .chain(&spec.policies)
         .find(|policy| is_about(policy, occurrence))?;
-    Some((policy.action.clone(), timeout(policy).unwrap_or(GoDuration::ZERO)))
+    let delay = match &policy.timeout {
+        Some(text) => timeout(text)?,
+        None => GoDuration::ZERO,
+    };
+    Some((policy.action.clone(), delay))
 }
 
 fn is_about(policy: &LifecyclePolicy, occurrence: &Occurrence) -> bool {
@@ -173,13 +178,21 @@ fn is_about(policy: &LifecyclePolicy, occurrence: &Occurrence) -> bool {
     let is_exit = policy
         .exit_code
         .is_some_and(|code| code != 0 && code == occurrence.exit_code);
-    (is_named && (!is_wait || timeout(policy).is_some())) || is_exit
+    (is_named && (!is_wait || policy.timeout.is_some())) || is_exit
 }
 
-/// How long a policy waits. What cannot be read is no timeout.
-fn timeout(policy: &LifecyclePolicy) -> Option<GoDuration> {
-    let timeout = GoDuration::parse(policy.timeout.as_deref()?).ok()?;
+/// How long a policy waits, if that can be read.
+fn timeout(text: &str) -> Option<GoDuration> {
+    let timeout = GoDuration::parse(text).ok()?;
     Some(timeout.max(GoDuration::ZERO))
+}
+
+/// Policies whose timeout cannot be read, with that.
+pub fn unreadable(spec: &JobSpec) -> impl Iterator<Item = (&LifecyclePolicy, &str)> {
+    let of_tasks = spec.tasks.iter().flat_map(|task| &task.policies);
+    let all = of_tasks.chain(&spec.policies);
+    all.filter_map(|policy| Some((policy, policy.timeout.as_deref()?)))
+        .filter(|(_, text)| timeout(text).is_none())
 }
 
 /// What a pod says about itself. A pod that somebody else has asked to go is evicted from then on; one that stands in

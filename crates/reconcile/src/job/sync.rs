@@ -8,7 +8,7 @@ use volcano_api::time::GoDuration;
 
 use super::Look;
 use super::evaluate::evaluate;
-use super::kill::{cleanup, finish};
+use super::kill::{cleanup, finish, scale_down};
 use super::memory::Memory;
 use super::pod::{self, Circumstances};
 use super::pods::Doom;
@@ -27,6 +27,9 @@ const LOOK_AGAIN: GoDuration = GoDuration::from_seconds(5);
 
 /// Brings an active Job in line. What stands in the way of new pods does not stand in the way of the Job's end.
 pub fn plan(look: &Look<'_>, verdict: &Verdict, memory: &mut Memory) -> Plan {
+    if let Some(plan) = scale_down(look) {
+        return plan;
+    }
     let job = look.job;
     let mut plan = Plan::default();
     let mut next = job.status.clone();

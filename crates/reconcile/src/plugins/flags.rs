@@ -160,11 +160,19 @@ impl Arguments {
         self.problems.iter().map(String::as_str)
     }
 
-    /// A text that is not empty, or the default.
+    /// A text, also an empty one, or the default. No task has an empty name: `--chief=` says that there is no chief.
     pub fn text(&self, name: &str, default: &str) -> String {
         match self.values.get(name) {
-            Some(Given::Text(text)) if !text.is_empty() => text.clone(),
+            Some(Given::Text(text)) => text.clone(),
             _ => default.to_owned(),
+        }
+    }
+
+    /// A text without which a pod would be refused: one that is not empty, or the default.
+    pub fn needed_text(&self, name: &str, default: &str) -> String {
+        match self.text(name, default) {
+            text if text.is_empty() => default.to_owned(),
+            text => text,
         }
     }
 
@@ -271,7 +279,7 @@ mod tests {
                 &["--name=a", "--name=b", "--port=1", "--port=2"],
                 "b 7 2 false",
             ),
-            ("an empty text is none", &["--name="], "none 7 80 false"),
+            ("an empty text is one", &["--name="], " 7 80 false"),
             (
                 "two dashes end the arguments",
                 &["--name=a", "--"],
@@ -296,6 +304,17 @@ mod tests {
         for (name, given, expected) in cases {
             assert_eq!(read(given).0, *expected, "{name}");
         }
+    }
+
+    #[test]
+    fn an_empty_text_is_none_where_one_is_needed() {
+        let needed = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|argument| (*argument).to_owned()).collect();
+            Arguments::parse(FLAGS, &given).needed_text("name", "none")
+        };
+        assert_eq!(needed(&["--name="]), "none");
+        assert_eq!(needed(&["--name=a"]), "a");
+        assert_eq!(needed(&[]), "none");
     }
 
     #[test]

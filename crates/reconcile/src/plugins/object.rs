@@ -94,6 +94,13 @@ impl Observed {
         self.found.remove(&(kind.kind, name.to_owned()));
     }
 
+    /// Whether something in here belongs to something else than the job. It may be gone soon: the garbage collector takes
+    /// the objects of an earlier job of that name away.
+    pub fn has_others(&self, job: &Job) -> bool {
+        let mut owners = self.found.values().filter_map(|found| found.owner.as_ref());
+        owners.any(|owner| owner.uid != job.metadata.uid)
+    }
+
     fn get(&self, kind: Kind, name: &str) -> Option<&Found> {
         self.found.get(&(kind.kind, name.to_owned()))
     }

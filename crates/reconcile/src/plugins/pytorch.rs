@@ -42,7 +42,7 @@ struct Wait {
 pub fn build(arguments: &Arguments) -> Box<dyn Plugin> {
     let wait = Wait {
         timeout_seconds: arguments.number(WAIT_TIMEOUT, 300),
-        image: arguments.text(WAIT_IMAGE, "busybox:1.36.1"),
+        image: arguments.needed_text(WAIT_IMAGE, "busybox:1.36.1"),
     };
     Box::new(Pytorch {
         master: arguments.text(MASTER, MASTER),

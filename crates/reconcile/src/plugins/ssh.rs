@@ -50,7 +50,7 @@ struct Ssh {
 pub fn build(arguments: &Arguments) -> Box<dyn Plugin> {
     let keys = [PRIVATE_KEY, PUBLIC_KEY].map(|name| arguments.text(name, ""));
     Box::new(Ssh {
-        path: arguments.text(KEY_FILE_PATH, ROOT_PATH),
+        path: arguments.needed_text(KEY_FILE_PATH, ROOT_PATH),
         keys: Some(keys).filter(|[private, _]| !private.is_empty()),
         port: arguments.number(PORT, 22),
     })

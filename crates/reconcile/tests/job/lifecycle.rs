@@ -469,6 +469,42 @@ fn pods_that_were_scaled_away_are_not_evicted() {
 }
 
 #[test]
+fn pods_that_are_wanted_again_before_they_are_gone_were_not_evicted() {
+    let policies = json!({"policies": [{"event": "PodEvicted", "action": "RestartJob"}]});
+    let scale = |replicas| json!({"minAvailable": 1, "tasks": [with(task("t", replicas), json!({"minAvailable": 1}))]});
+    for crashes in [false, true] {
+        let mut world = World::running(two_pods(policies.clone()));
+        world.edit(scale(1));
+        world.settle();
+        assert_eq!(world.shown_pods(), ["j-t-0 Running", "-j-t-1 Running"]);
+        world.edit(scale(2));
+        if crashes {
+            world.crash();
+        }
+        world.settle();
+        assert_eq!(world.count("retryCount"), 0, "crashes: {crashes}");
+        world.reap();
+        world.settle();
+        assert_eq!(world.shown_pods(), ["j-t-0 Running", "j-t-1 Pending"]);
+        assert_eq!(world.count("retryCount"), 0, "crashes: {crashes}");
+    }
+}
+
+#[test]
+fn a_pod_that_was_evicted_is_evicted_though_it_was_scaled_away_meanwhile() {
+    let policies = json!({"policies": [{"event": "PodEvicted", "action": "RestartJob"}]});
+    let scale = |replicas| json!({"minAvailable": 1, "tasks": [with(task("t", replicas), json!({"minAvailable": 1}))]});
+    let mut world = World::running(two_pods(policies));
+    world.delete_pod("j-t-1");
+    world.edit(scale(1));
+    world.settle();
+    assert_eq!(world.count("retryCount"), 0);
+    world.edit(scale(2));
+    world.settle();
+    assert_eq!(world.count("retryCount"), 1);
+}
+
+#[test]
 fn tasks_wait_for_those_they_depend_on() {
     let waits = |name: &str, on: Value| with(task(name, 1), json!({"dependsOn": on}));
     let chain = job(json!({"minAvailable": 3, "tasks": [

@@ -110,6 +110,45 @@ fn resuming_a_job_that_runs_changes_nothing() {
 }
 
 #[test]
+fn to_go_on_as_ever_is_nothing_to_tell() {
+    let started = "ExecuteAction: Start to execute action EnqueueJob ";
+    for (action, told) in [("SyncJob", &[][..]), ("EnqueueJob", &[started])] {
+        let mut world = World::running(two_tasks(json!([policy("PodFailed", action)]), json!([])));
+        world.fail("j-a-1", 1);
+        world.wait(5);
+        assert_eq!(world.phases, [""; 0], "{action}");
+        assert_eq!(world.events, told, "{action}");
+    }
+}
+
+#[test]
+fn a_timeout_that_cannot_be_read_is_never_over() {
+    for (event, phases) in [
+        ("PodFailed", &["Pending", "Running"][..]),
+        ("PodPending", &["Pending"]),
+    ] {
+        let unreadable = json!({"event": event, "action": "AbortJob", "timeout": "10 minutes"});
+        let next = json!({"event": event, "action": "TerminateJob", "timeout": "1s"});
+        let mut world = World::new(two_tasks(json!([unreadable, next]), json!([])));
+        world.settle();
+        let told = "ExecuteAction: Action AbortJob of a policy is never executed: its timeout \"10 minutes\" is no \
+                    duration such as 90s or 1h30m";
+        assert_eq!(world.events, [told]);
+        world.admit();
+        if event == "PodFailed" {
+            world.start_all();
+            world.fail("j-a-1", 1);
+        }
+        world.wait(1000);
+        assert_eq!(world.events, [told], "it is told once");
+        assert_eq!(
+            world.phases, phases,
+            "{event}: nothing is done, neither now nor by the next policy"
+        );
+    }
+}
+
+#[test]
 fn what_a_policy_does_not_name_does_not_matter() {
     for (named, event) in [
         ("PodFailed", "PodEvicted"),

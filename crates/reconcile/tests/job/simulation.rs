@@ -216,7 +216,12 @@ fn scripts_of_users() -> Vec<Script> {
     let restart = &[("Running", User::Commands("RestartJob"))];
     let evict = &[("Running", User::Evicts("j-a-1"))];
     let scale = &[("Running", User::Scales(5))];
+    let down_and_up = &[("Running", User::Scales(2)), ("Running", User::Scales(3))];
     let scaled = spec(json!({"minSuccess": 2, "minAvailable": 4}));
+    let rescaled = with(
+        spec(on("PodEvicted", "RestartJob")),
+        json!({"spec": {"minAvailable": 4}}),
+    );
     let evicted = |action| spec(on("PodEvicted", action));
     let by = |users, script: Script| Script { users, ..script };
     vec![
@@ -260,6 +265,10 @@ fn scripts_of_users() -> Vec<Script> {
             scale,
             script("scaled up", scaled, last_ones_end, ("Completed", 0, 1, 2)),
         ),
+        by(
+            down_and_up,
+            script("scaled down and up", rescaled, ok, ("Completed", 0, 1, 5)),
+        ),
     ]
 }
 
@@ -279,6 +288,8 @@ struct Run {
     lag: Lag,
     quiet_looks: usize,
     evicted: usize,
+    /// Whether pods were scaled away, and may be wanted again.
+    has_rescaled: bool,
     /// Whether pods fail at any time, and users evict and command at random.
     is_wild: bool,
 }
@@ -315,6 +326,7 @@ impl Run {
             lag: Lag::default(),
             quiet_looks: 0,
             evicted: 0,
+            has_rescaled: false,
             is_wild: false,
         }
     }
@@ -371,6 +383,8 @@ impl Run {
         self.under_way.clear();
         let earlier = self.past.get(self.dice.below(self.past.len())).cloned();
         self.lag = match self.dice.below(3) {
+            // A watch tells of everything in its order: no pod is made again before the mark on the one before is told.
+            _ if self.has_rescaled => Lag::default(),
             0 => Lag {
                 job: earlier,
                 pods: None,
@@ -519,6 +533,10 @@ impl Run {
                 }
             }
             User::Scales(replicas) => {
+                // What is scaled away may be made again.
+                let is_less = replicas < 3;
+                self.has_rescaled |= is_less;
+                self.evicted += usize::from(is_less);
                 let tasks = json!([with(task("a", 3), json!({"replicas": replicas})), task("b", 2)]);
                 self.world.edit(json!({"tasks": tasks}));
             }

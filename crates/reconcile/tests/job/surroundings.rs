@@ -278,6 +278,30 @@ fn a_job_that_cannot_be_written_for_is_terminated() {
 }
 
 #[test]
+fn a_command_that_cannot_be_carried_out_is_named() {
+    let mut world = World::running(two_pods(json!({})));
+    let earlier = world.command("AbortJob");
+    world.is_exhausted = true;
+    let told = |world: &mut World| {
+        let plan = world.look();
+        let Write::Event(event) = &plan.steps[1][0] else {
+            panic!("it is told");
+        };
+        event.message.clone()
+    };
+    assert_eq!(
+        told(&mut world),
+        "Job failed on action AbortJob for retry limit reached"
+    );
+    world.commands.get_mut(&earlier).expect("given")["target"]["uid"] = json!("earlier");
+    assert_eq!(
+        told(&mut world),
+        "Job failed on action SyncJob for retry limit reached",
+        "it is not for this Job"
+    );
+}
+
+#[test]
 fn a_job_that_is_being_deleted_is_left_alone() {
     let mut world = World::running(two_pods(
         json!({"policies": [{"event": "PodFailed", "action": "RestartJob"}]}),

@@ -34,7 +34,7 @@ use volcano_api::batch::{Job, JobPhase};
 use volcano_api::time::Time;
 use volcano_reconcile::job::{Ask, Reading};
 use volcano_reconcile::plugins;
-use volcano_reconcile::write::{Plan, Target};
+use volcano_reconcile::write::{Plan, Target, Write};
 
 /// Messages taken in one go, so that a flood of changes cannot keep work away.
 const AT_ONCE: usize = 256;
@@ -155,7 +155,13 @@ impl Core {
             tokio::select! {
                 biased;
                 _ = inputs.shutdown.changed() => return self.drain(inputs).await,
-                _ = inputs.leadership.changed() => self.lead_or_follow(&mut inputs),
+                told = inputs.leadership.changed() => {
+                    if told.is_err() {
+                        error!("the election broke off: this process cannot know any more whether it leads");
+                        return self.drain(inputs).await;
+                    }
+                    self.lead_or_follow(&mut inputs);
+                }
                 Some(message) = inputs.messages.recv() => {
                     self.take_message(message);
                     for _ in 0..AT_ONCE {
@@ -363,6 +369,14 @@ impl Core {
                 self.measure(key, &answer);
                 self.store.answered(answer);
             }
+            (Effect::PodMade(answer), _) => {
+                if let Key::Job(at) = key
+                    && let Some(job) = self.store.job(at).and_then(|entry| entry.job())
+                {
+                    self.shared.metrics.pod_made(job, self.wall());
+                }
+                self.store.answered(answer);
+            }
             (Effect::Made(kind, object), Key::Job(at)) => self.store.put_object(at, kind, &object),
             (Effect::Removed(kind, name), Key::Job(at)) => self.store.remove_object(at, kind, &name),
             _ => {}
@@ -371,24 +385,13 @@ impl Core {
 
     /// Counts what an answer to an own write means.
     fn measure(&mut self, key: &Key, answer: &Answer) {
-        let (Answer::Object(change), Key::Job(at)) = (answer, key) else {
-            return;
-        };
-        match &**change {
-            Change::Job(job) => {
-                let after = self.after.get_mut(key);
-                let is_in = |(_, to): &mut (JobPhase, JobPhase)| *to == job.status.state.phase;
-                if let Some((from, to)) = after.and_then(|after| after.enters.take_if(is_in)) {
-                    told_phase(job, &from, &to);
-                    self.shared.metrics.job_entered(job, &to);
-                }
-            }
-            Change::Pod(_) => {
-                if let Some(job) = self.store.job(at).and_then(|entry| entry.job()) {
-                    self.shared.metrics.pod_made(job, self.wall());
-                }
-            }
-            _ => {}
+        let Answer::Object(change) = answer else { return };
+        let Change::Job(job) = &**change else { return };
+        let after = self.after.get_mut(key);
+        let is_in = |(_, to): &mut (JobPhase, JobPhase)| *to == job.status.state.phase;
+        if let Some((from, to)) = after.and_then(|after| after.enters.take_if(is_in)) {
+            told_phase(job, &from, &to);
+            self.shared.metrics.job_entered(job, &to);
         }
     }
 
@@ -403,7 +406,15 @@ impl Core {
                 return self.work.settled(key, after.again_at, after.rest, now);
             }
         };
-        self.tell(key, failed);
+        let store = &mut self.store;
+        let is_news = |failed: &&Failed| match (key, &failed.write) {
+            (Key::Job(at), Some(Write::Create { target, .. })) if failed.problem.sort == Sort::Taken => {
+                store.put_stranger(at, &target.name, now)
+            }
+            _ => true,
+        };
+        let told: Vec<_> = failed.iter().filter(is_news).collect();
+        self.tell(key, &told);
         let problems = failed.iter().map(|failed| &failed.problem);
         if let Key::Job(at) = key {
             self.store.forget_objects(at);
@@ -433,8 +444,9 @@ impl Core {
     }
 
     /// Tells users what failed. What passes by itself is told to nobody.
-    fn tell(&self, key: &Key, failed: &[Failed]) {
-        if failed.iter().all(|failed| failed.problem.sort != Sort::Refused) {
+    fn tell(&self, key: &Key, failed: &[&Failed]) {
+        let stays = |failed: &&Failed| matches!(failed.problem.sort, Sort::Refused | Sort::Taken);
+        if !failed.iter().any(stays) {
             return;
         }
         let events = match key {

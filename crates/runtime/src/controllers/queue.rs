@@ -51,7 +51,7 @@ impl Numbers {
 }
 
 /// What users are told about writes that failed: a state that could not be written.
-pub fn warnings(store: &Store, name: &str, failed: &[Failed]) -> Vec<Event> {
+pub fn warnings(store: &Store, name: &str, failed: &[&Failed]) -> Vec<Event> {
     let Some(queue) = store.queues().queue(name) else {
         return Vec::new();
     };

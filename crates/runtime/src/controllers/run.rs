@@ -196,7 +196,7 @@ async fn control(
     heart: Heart,
 ) -> Result<(), Panicked> {
     let election = shared.options.leader_election.as_ref();
-    let mut campaign = Campaign::start(election, election_client, &shared.fence);
+    let mut campaign = Campaign::start(election, election_client, CONTROLLER_MANAGER, &shared.fence);
     // What is listed after the lease was taken is not asked for again.
     let first_term = campaign.first_term().await;
     let mut watches = JoinSet::new();

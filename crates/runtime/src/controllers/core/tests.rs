@@ -1,6 +1,7 @@
 //! What becomes of what is under way when another term begins.
 
 use super::*;
+use crate::controllers::kinds::{Kind, Spot};
 use crate::controllers::options::Options;
 use crate::controllers::selection::{DEFAULT, Selection};
 use crate::gates::FeatureGates;
@@ -9,7 +10,6 @@ use crate::{client, logging, serve};
 use serde_json::json;
 use tokio::task::JoinSet;
 use volcano_api::names::kinds::POD;
-use volcano_reconcile::write::Write;
 
 /// How long something that does not happen is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,7 +31,8 @@ fn options() -> Options {
 }
 
 fn job(version: &str, status: &Value) -> Value {
-    json!({"metadata": {"namespace": "ns", "name": "j", "uid": "job", "resourceVersion": version},
+    json!({"metadata": {"namespace": "ns", "name": "j", "uid": "job", "resourceVersion": version,
+            "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"queue": "q", "minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": {}}]}, "status": status})
 }
 
@@ -83,6 +84,24 @@ impl Bench {
     fn is_said(&mut self, leadership: Leadership) {
         self.leads.send_replace(leadership);
         self.core.lead_or_follow(&mut self.inputs);
+    }
+
+    /// Works until so many requests have come that start like this.
+    async fn works_until(&mut self, server: &Server, request: &str, times: usize) {
+        let until = Instant::now() + 4 * PATIENCE;
+        let count = || {
+            let heard = server.heard();
+            heard.iter().filter(|text| text.starts_with(request)).count()
+        };
+        while count() < times {
+            assert!(Instant::now() < until, "{request}: {:?}", server.heard());
+            while self.core.work_on() {}
+            let message = tokio::time::timeout(Duration::from_millis(5), self.inputs.messages.recv()).await;
+            if let Ok(Some(message)) = message {
+                self.core.take_message(message);
+            }
+            self.core.look_at_changed();
+        }
     }
 
     fn phase(&self) -> &str {
@@ -202,4 +221,61 @@ async fn a_job_whose_counts_were_put_off_is_looked_at_again_when_there_is_room()
         core.work_on();
     }
     assert!(core.after.contains_key(&key), "it is worked on again");
+}
+
+#[tokio::test]
+async fn a_pod_of_somebody_else_is_told_of_once_and_waited_for() {
+    let made = "POST /api/v1/namespaces/ns/pods";
+    let told = "POST /api/v1/namespaces/ns/events";
+    let status = "PATCH /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs/j/status";
+    let exists = json!({"kind": "Status", "code": 409, "reason": "AlreadyExists", "message": "no"});
+    let owner = json!({"kind": "ReplicaSet", "name": "r", "uid": "r", "controller": true});
+    let pod = json!({"metadata": {"namespace": "ns", "name": "j-t-0", "uid": "p", "resourceVersion": "4",
+        "ownerReferences": [owner]}});
+    let counted = json!({"state": {"phase": "Pending"}, "minAvailable": 1});
+    let server = Server::default()
+        .says(made, [Say::Status(409, exists)])
+        .says("GET /api/v1/namespaces/ns/pods/j-t-0", [Say::Status(200, pod)])
+        .says(status, [Say::Status(200, job("6", &counted))]);
+    let (mut bench, key) = leading(&server).await;
+    bench.works_until(&server, told, 1).await;
+    let message = server.body(told)["message"].clone();
+    assert_eq!(
+        message,
+        "Error creating pods: [pods \"j-t-0\" already exists and belongs to the ReplicaSet r]"
+    );
+    assert_eq!(bench.core.work.refusals(&key), 0);
+    bench.works_until(&server, status, 1).await;
+    let count = |start: &str| {
+        let heard = server.heard();
+        heard.iter().filter(|request| request.starts_with(start)).count()
+    };
+    assert_eq!((count(made), count(told)), (1, 1), "{:?}", server.heard());
+    let gone = Spot {
+        namespace: "ns".to_owned(),
+        name: "j-t-0".to_owned(),
+        version: 9,
+    };
+    let gone = Change::Gone(Kind::Pod, gone);
+    bench.core.take_feed(Feed::Changes(vec![gone]));
+    bench.core.look_at_changed();
+    bench.works_until(&server, made, 2).await;
+}
+
+#[tokio::test]
+async fn only_a_pod_that_was_made_counts_as_made() {
+    let (mut bench, key) = leading(&Server::default()).await;
+    let core = &mut bench.core;
+    let answer = || Answer::Object(Box::new(Change::Pod(Box::default())));
+    let samples = |core: &Core| {
+        let text = core.shared.metrics.text();
+        let name = "volcano_controller_job_to_pod_creation_latency_milliseconds_count ";
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_default().to_owned()
+    };
+    // A mark on a pod, or one that an earlier attempt has made.
+    core.take_message(Message::Written(key.clone(), Effect::Watched(answer())));
+    assert_eq!(samples(core), "0");
+    core.take_message(Message::Written(key, Effect::PodMade(answer())));
+    assert_eq!(samples(core), "1");
 }

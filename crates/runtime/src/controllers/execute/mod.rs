@@ -83,6 +83,8 @@ enum Outcome {
 pub enum Effect {
     /// An object of a kind that is watched.
     Watched(Answer),
+    /// A pod was made.
+    PodMade(Answer),
     /// An object of a job plugin is there.
     Made(Kind, Value),
     /// An object of a job plugin is gone.
@@ -114,6 +116,8 @@ pub struct Problem {
 pub enum Sort {
     /// It will be the same the next time.
     Refused,
+    /// There is a pod of that name, and it belongs to something else: it may stay for long, which is nobody's fault.
+    Taken,
     /// Somebody else wrote first, the API server is busy or does not answer: the next time may be better.
     Passing,
     /// The lease is not held.

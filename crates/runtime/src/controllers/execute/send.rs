@@ -116,7 +116,7 @@ impl Sender {
                 let made = self.client.create::<PodState>(&path, bytes, tables).await;
                 self.count(kind.plural, made).map(|made| {
                     let change = Change::Pod(Box::new(kinds::without_spec(made)));
-                    Effect::Watched(Answer::Object(Box::new(change)))
+                    Effect::PodMade(Answer::Object(Box::new(change)))
                 })
             }
             _ => {
@@ -149,7 +149,11 @@ impl Sender {
                 |owner| format!("the {} {}", text(&owner["kind"]), text(&owner["name"])),
             );
             return Err(Problem {
-                sort: Sort::Refused,
+                sort: if target.kind == POD {
+                    Sort::Taken
+                } else {
+                    Sort::Refused
+                },
                 text: format!(
                     "{} \"{}\" already exists and belongs to {owner}",
                     target.kind.plural, target.name

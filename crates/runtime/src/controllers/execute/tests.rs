@@ -142,7 +142,7 @@ async fn steps_come_one_after_the_other_and_what_is_made_is_told() {
     assert!(failed.is_empty() && desk.executor.is_idle());
     assert!(matches!(&effects[0], Effect::Made(SERVICE, object) if object["metadata"]["name"] == "s"));
     assert!(
-        matches!(&effects[1], Effect::Watched(Answer::Object(change)) if matches!(&**change, Change::Pod(_)))
+        matches!(&effects[1], Effect::PodMade(Answer::Object(change)) if matches!(&**change, Change::Pod(_)))
     );
     assert!(matches!(&effects[2], Effect::Watched(Answer::Leaving { uid, left: None, .. }) if uid == "uq"));
     assert_eq!(
@@ -202,23 +202,28 @@ async fn failures_are_sorted() {
 
 #[tokio::test]
 async fn what_is_there_already_is_taken_if_it_is_the_jobs_own() {
-    for (owner, is_taken) in [("job", true), ("another", false)] {
+    let cases = [
+        (POD, "job", None),
+        (POD, "another", Some(Sort::Taken)),
+        (SERVICE, "job", None),
+        (SERVICE, "another", Some(Sort::Refused)),
+    ];
+    for (kind, owner, sort) in cases {
         let server = Server::default()
             .says("POST", [refusal(409, "AlreadyExists")])
-            .says(
-                "GET /api/v1/namespaces/ns/pods/p",
-                [Say::Status(200, object("p", owner))],
-            );
+            .says("GET", [Say::Status(200, object("p", owner))]);
         let mut desk = desk(&server).await;
-        let (effects, failed) = desk.run(vec![vec![create(POD, "p")]]).await;
-        assert_eq!(effects.len(), usize::from(is_taken));
-        if let Some(failed) = failed.first() {
-            assert_eq!(failed.problem.sort, Sort::Refused);
-            assert_eq!(
-                failed.problem.text,
-                "pods \"p\" already exists and belongs to the Job other"
-            );
-        }
+        let (effects, failed) = desk.run(vec![vec![create(kind, "p")]]).await;
+        let problem = failed.first().map(|failed| &failed.problem);
+        assert_eq!(problem.map(|problem| problem.sort), sort, "{kind:?}");
+        let text = format!(
+            "{} \"p\" already exists and belongs to the Job other",
+            kind.plural
+        );
+        assert!(problem.is_none_or(|problem| problem.text == text), "{problem:?}");
+        let is_made = |effect: &Effect| matches!(effect, Effect::PodMade(_));
+        assert!(!effects.iter().any(is_made), "it was made before");
+        assert_eq!(effects.len(), usize::from(sort.is_none()));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Key, Place, Store, key};
 use crate::controllers::kinds::{Kind, number};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use tokio::time::Instant;
 use volcano_api::batch::Job;
 use volcano_api::bus::Command;
@@ -22,6 +23,11 @@ const READ_ANNOTATIONS: [&str; 6] = [
     annotations::EVICTED_AT,
 ];
 
+/// How long a name that somebody else's pod has is not asked for again. The watch tells when that pod is gone.
+const TAKEN: Duration = Duration::from_secs(300);
+/// The same for the first time: the watch may have told while the answer was on its way.
+const TAKEN_AT_FIRST: Duration = Duration::from_secs(5);
+
 /// A Job with what belongs to it. Pods and Commands may be seen before their Job.
 #[derive(Default)]
 pub struct JobEntry {
@@ -34,6 +40,8 @@ pub struct JobEntry {
     pub memory: Memory,
     /// What may be relied on since this process leads.
     pub footing: Footing,
+    /// The generation of the Job whose plugins' arguments were checked.
+    pub checked: Option<i64>,
     objects: Option<(Instant, plugins::Observed)>,
 }
 
@@ -152,6 +160,7 @@ impl Store {
 
     /// Forgets what was remembered of all Jobs: somebody else may have worked on them.
     pub fn forget_memories(&mut self) {
+        self.strangers.clear();
         for entry in self.jobs.values_mut() {
             entry.memory = Memory::default();
             entry.footing = Footing::default();
@@ -191,6 +200,7 @@ impl Store {
             }
             if known.metadata.uid != job.metadata.uid {
                 entry.footing = Footing::default();
+                entry.checked = None;
                 entry.objects = None;
             }
         }
@@ -208,9 +218,11 @@ impl Store {
             return;
         }
         let job = entry.job.take();
+        entry.checked = None;
         entry.objects = None;
         entry.memory = Memory::default();
         entry.footing = Footing::default();
+        self.strangers.retain(|(of, _), _| of != at);
         if let Some(job) = job {
             self.forget_claims(at, &job);
             self.gone_jobs.push((at.to_owned(), job.spec.queue));
@@ -230,6 +242,9 @@ impl Store {
         let at = key(&pod.metadata.namespace, &pod.metadata.name);
         let mut pod = trimmed(pod);
         let version = number(&pod.metadata.resource_version);
+        if !self.strangers.is_empty() {
+            self.strangers.remove(&(job.clone(), pod.metadata.name.clone()));
+        }
         let entry = self.jobs.entry(job.clone()).or_default();
         if let Some(known) = entry.pods.get_mut(&pod.metadata.name) {
             if number(&known.metadata.resource_version) >= version {
@@ -258,6 +273,44 @@ impl Store {
         self.places.remove(at);
         self.tidy_job(job);
         self.changed.insert(Key::Job(job.to_owned()));
+    }
+
+    /// A pod of somebody else has the name of one that a Job wants. Whether that is news.
+    pub fn put_stranger(&mut self, job: &str, name: &str, now: Instant) -> bool {
+        if !self.jobs.contains_key(job) {
+            return false;
+        }
+        let at = (job.to_owned(), name.to_owned());
+        let is_news = !self.strangers.contains_key(&at);
+        let lasts = if is_news { TAKEN_AT_FIRST } else { TAKEN };
+        self.strangers.insert(at, now + lasts);
+        is_news
+    }
+
+    /// Names of pods of a Job that others have, and until when that is taken for granted.
+    pub fn strangers(&self, job: &str, now: Instant) -> impl Iterator<Item = (&str, Instant)> {
+        let of_job = self.strangers.range((job.to_owned(), String::new())..);
+        let of_job = of_job.take_while(move |((of, _), _)| of == job);
+        let names = of_job.map(|((_, name), until)| (name.as_str(), *until));
+        names.filter(move |(_, until)| *until > now)
+    }
+
+    /// Those names as keys of pods.
+    pub(super) fn names_of_strangers(&self) -> impl Iterator<Item = String> {
+        let names = self.strangers.keys();
+        names.filter_map(|(job, name)| Some(key(job.split_once('/')?.0, name)))
+    }
+
+    /// The pod of a name is gone: Jobs that want one of that name can make it.
+    pub(super) fn free_name(&mut self, namespace: &str, name: &str) {
+        let changed = &mut self.changed;
+        self.strangers.retain(|(job, taken), _| {
+            let is_it = taken == name && job.split_once('/').is_some_and(|(of, _)| of == namespace);
+            if is_it {
+                changed.insert(Key::Job(job.clone()));
+            }
+            !is_it
+        });
     }
 
     /// The PodGroup of a Job: its own, or one of the Job's name that an old controller made for it.

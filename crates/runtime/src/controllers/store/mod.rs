@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::watch::{Feed, Listed};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
+use tokio::time::Instant;
 use volcano_api::bus::Command;
 use volcano_api::core::Pod;
 use volcano_api::names::annotations;
@@ -66,6 +67,9 @@ pub struct Store {
     jobs: FxHashMap<String, JobEntry>,
     /// Jobs that wait for a claim, by the key of the claim.
     claim_users: FxHashMap<String, BTreeSet<String>>,
+    /// Names of pods that Jobs want and that pods of others have, by the key of the Job, and until when they are not asked
+    /// for again.
+    strangers: BTreeMap<(String, String), Instant>,
     groups: FxHashMap<String, PodGroup>,
     gangs: FxHashMap<String, Gang>,
     /// Where the pods are that are kept, by key.
@@ -94,6 +98,7 @@ impl Store {
             clock,
             jobs: FxHashMap::default(),
             claim_users: FxHashMap::default(),
+            strangers: BTreeMap::new(),
             groups: FxHashMap::default(),
             gangs: FxHashMap::default(),
             places: FxHashMap::default(),
@@ -188,7 +193,12 @@ impl Store {
                 .map(|(key, _)| key.clone())
                 .collect(),
             Kind::PodGroup => self.groups.keys().cloned().collect(),
-            Kind::Pod => self.places.keys().cloned().collect(),
+            Kind::Pod => self
+                .places
+                .keys()
+                .cloned()
+                .chain(self.names_of_strangers())
+                .collect(),
             Kind::Command => self.commands.keys().cloned().collect(),
             Kind::Claim => self.claims.iter().cloned().collect(),
             Kind::Queue => self.queues.counts().map(|(name, _)| key("", name)).collect(),
@@ -224,7 +234,10 @@ impl Store {
         match kind {
             Kind::Job => self.remove_job(&at, spot.version),
             Kind::PodGroup => self.remove_group(&at, spot.version),
-            Kind::Pod => self.remove_pod(&at, &spot.name, spot.version),
+            Kind::Pod => {
+                self.remove_pod(&at, &spot.name, spot.version);
+                self.free_name(&spot.namespace, &spot.name);
+            }
             Kind::Command => self.remove_command(&at, spot.version),
             Kind::Claim => {
                 self.claims.remove(&at);

@@ -534,3 +534,43 @@ fn a_new_leader_waits_for_what_the_api_server_has() {
     store.forget_memories();
     assert!(!store.is_behind("ns/j"), "that was another term");
 }
+
+#[test]
+fn a_name_that_others_have_is_known_until_it_is_free() {
+    type Free = fn(&mut Store);
+    let frees: [(&str, Free); 3] = [
+        ("its pod is gone", |store| {
+            told(store, vec![gone(Kind::Pod, "p", 9)])
+        }),
+        ("its pod is in no list", |store| {
+            let listed = Listed {
+                version: "9".to_owned(),
+                ..Listed::default()
+            };
+            store.take(Feed::Listed(Kind::Pod, Some(listed)));
+        }),
+        ("it was made after all", |store| {
+            answered(store, Change::Pod(pod("p", "u", 9, "Pending")));
+        }),
+    ];
+    let now = Instant::now();
+    for (name, free) in frees {
+        let mut store = store();
+        assert!(!store.put_stranger("ns/j", "p", now), "there is no such Job");
+        told(&mut store, vec![Change::Job(job(1))]);
+        changed(&mut store);
+        assert!(store.put_stranger("ns/j", "p", now), "{name}");
+        assert!(!store.put_stranger("ns/j", "p", now), "{name}: it is known");
+        let names = |store: &Store, job: &str, at: Instant| {
+            let names = store.strangers(job, at).map(|(name, _)| name.to_owned());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names(&store, "ns/j", now), ["p"]);
+        assert_eq!(names(&store, "ns/jj", now), [""; 0]);
+        let later = now + std::time::Duration::from_secs(600);
+        assert_eq!(names(&store, "ns/j", later), [""; 0], "it is asked for again");
+        free(&mut store);
+        assert_eq!(names(&store, "ns/j", now), [""; 0], "{name}");
+        assert_eq!(changed(&mut store), [Key::Job("ns/j".to_owned())], "{name}");
+    }
+}
