@@ -1,10 +1,11 @@
-//! `/cronjobs/validate`: schedule, time zone and name of a CronJob. What is in its template is judged when a Job is
-//! made of it.
+//! `/cronjobs/validate`: schedule, time zone and name of a CronJob, and the durations in its template. What else is in
+//! that is judged when a Job is made of it.
 
 use volcano_api::batch::{CronJob, CronJobSpec};
 use volcano_api::names::admission::messages;
 
 use crate::field::quote;
+use crate::jobs::durations;
 use crate::review::{Context, Operation, Request, Verdict, verdict};
 use crate::{Lookups, cron, syntax};
 
@@ -19,12 +20,20 @@ pub(crate) fn validate(context: &Context<'_>, request: &Request) -> Verdict {
         return Err(messages::EXPECT_CREATE_OR_UPDATE.into());
     }
     let job: CronJob = request.object()?;
+    durations::check(request, &job, |job| {
+        durations::faults(&job.spec.job_template.spec, "object.spec.jobTemplate.spec")
+    })?;
     let faults = [
         schedule_fault(context.cluster, &job.spec),
         name_fault(&job.metadata.name),
     ];
     let faults: Vec<String> = faults.into_iter().filter(|fault| !fault.is_empty()).collect();
-    verdict(&faults.join("; "))
+    let text = faults.join("; ");
+    // Some messages begin with a blank, which Volcano takes away when a CronJob is made, and only then.
+    match request.operation() {
+        Operation::Create => verdict(text.trim()),
+        _ => verdict(&text),
+    }
 }
 
 fn schedule_fault(cluster: &dyn Lookups, spec: &CronJobSpec) -> String {

@@ -6,7 +6,7 @@ use std::num::{IntErrorKind, ParseIntError};
 use serde_json::Value;
 
 /// The most errors that are collected about one object: nobody reads more, and a hostile object could have millions.
-const MAX_ERRORS: usize = 100;
+pub(crate) const MAX_ERRORS: usize = 100;
 /// The longest message that is given, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 32 * 1024;
 
@@ -86,7 +86,7 @@ impl Errors {
     }
 
     fn add(&mut self, at: &Path, what: &str, value: &str, detail: &str) {
-        if self.0.len() >= MAX_ERRORS {
+        if self.is_full() {
             return;
         }
         let mut text = format!("{at}: {what}");
@@ -95,6 +95,11 @@ impl Errors {
             text.push_str(part);
         }
         self.0.push(text);
+    }
+
+    /// Whether no further error is kept.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MAX_ERRORS
     }
 
     pub fn count(&self) -> usize {

@@ -9,8 +9,8 @@ use crate::pods::groups::ResourceGroups;
 pub struct Options {
     /// `--scheduler-name`: the first is the default of Jobs; pods of all of them are validated.
     pub scheduler_names: Vec<String>,
-    /// `--max-queue-depth`: queues from one below the root down to the lowest.
-    pub max_queue_depth: u32,
+    /// `--max-queue-depth`: queues from one below the root down to the lowest. With less than two all are right below it.
+    pub max_queue_depth: i64,
     /// `--enable-root-queue-protection`: what the root queue has is not to be changed.
     pub protect_root_queue: bool,
     /// `--enable-queue-allocated-pods-check`: queues that hold pods are not to be deleted.

@@ -271,9 +271,9 @@ impl Webhook {
         (group, version, resource) == (self.group, self.version, self.resource)
     }
 
-    /// The resource as messages name it.
+    /// The resource as messages name it, which is how Go prints a structure.
     pub(crate) fn resource_text(&self) -> String {
-        format!("{}/{}, Resource={}", self.group, self.version, self.resource)
+        format!("{{{} {} {}}}", self.group, self.version, self.resource)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/jobs/mutate` and `/jobs/validate`.
 
 mod create;
+pub(crate) mod durations;
 mod mutate;
 mod policies;
 mod semantic;
@@ -20,15 +21,22 @@ pub(crate) fn mutate(context: &Context<'_>, request: &Request) -> Verdict {
         return Err(messages::EXPECT_CREATE.into());
     }
     let job: Job = request.object()?;
-    let patch = mutate::defaults(job, context.options.default_scheduler());
+    let names_plugins = request.object["spec"]["plugins"].is_object();
+    let patch = mutate::defaults(job, names_plugins, context.options.default_scheduler());
     Ok(patch.with_parent("spec", &request.object))
 }
 
 /// Judges a new Job, or a change to one.
 pub(crate) fn validate(context: &Context<'_>, request: &Request) -> Verdict {
-    match request.operation() {
-        Operation::Create => create::check(context, &request.object()?),
-        Operation::Update => update::check(request.old_object()?, request.object()?),
-        Operation::Delete | Operation::Other => Err(messages::EXPECT_CREATE_OR_UPDATE.into()),
+    let operation = request.operation();
+    if !matches!(operation, Operation::Create | Operation::Update) {
+        return Err(messages::EXPECT_CREATE_OR_UPDATE.into());
+    }
+    let job: Job = request.object()?;
+    durations::check(request, &job, |job| durations::faults(&job.spec, "object.spec"))?;
+    if operation == Operation::Update {
+        update::check(request.old_object()?, job)
+    } else {
+        create::check(context, &job)
     }
 }

@@ -11,8 +11,8 @@ const MAX_RETRY: i32 = 3;
 /// Frameworks whose pods find each other by name.
 const NEEDS_SVC: [&str; 4] = [plugins::TENSORFLOW, plugins::MPI, plugins::PYTORCH, plugins::RAY];
 
-/// The changes that fill in what a Job leaves open.
-pub(super) fn defaults(job: Job, scheduler: &str) -> Patch {
+/// The changes that fill in what a Job leaves open. A list of plugins that is there is written anew, an empty one too.
+pub(super) fn defaults(job: Job, names_plugins: bool, scheduler: &str) -> Patch {
     let mut spec = job.spec;
     let mut patch = Patch::default();
     if spec.queue.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn defaults(job: Job, scheduler: &str) -> Patch {
         let minimums = spec.tasks.iter().filter_map(|task| task.min_available);
         patch.add("/spec/minAvailable", minimums.fold(0, i32::saturating_add));
     }
-    if !spec.plugins.is_empty() {
+    if names_plugins {
         let has = |name: &str| spec.plugins.contains_key(name);
         let (svc, ssh) = (NEEDS_SVC.iter().any(|name| has(name)), has(plugins::MPI));
         for (name, needed) in [(plugins::SVC, svc), (plugins::SSH, ssh)] {

@@ -13,6 +13,16 @@ use crate::review::typed;
 
 /// The longest file: a ConfigMap has no more.
 const MAX_BYTES: usize = 1024 * 1024;
+/// Members of an affinity that are objects. What is in lists is never a list, either.
+const AFFINITY_OBJECTS: [&str; 7] = [
+    "nodeAffinity",
+    "podAffinity",
+    "podAntiAffinity",
+    "preference",
+    "podAffinityTerm",
+    "labelSelector",
+    "namespaceSelector",
+];
 
 /// Groups of pods, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -146,7 +156,34 @@ fn read_affinity(text: &str) -> Result<Value, String> {
         .map(Value::Object)
         .map_err(|error| error.to_string())?;
     typed::<Affinity, _>(&affinity, "affinity")?;
-    Ok(affinity)
+    match misplaced_list("affinity", &affinity) {
+        Some(place) => Err(format!("{place}: invalid type: sequence, expected a map")),
+        None => Ok(affinity),
+    }
+}
+
+/// The place of the first list where an object belongs. It was read as the fields of that object, in their order, which the
+/// API server does not do.
+fn misplaced_list(at: &str, value: &Value) -> Option<String> {
+    let look = |place: String, part: &Value, is_object: bool| {
+        if is_object && part.is_array() {
+            return Some(place);
+        }
+        misplaced_list(&place, part)
+    };
+    match value {
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            // Of nodes one object is required, of pods a list of them.
+            let is_selector = at == "affinity.nodeAffinity" && name.starts_with("required");
+            let is_object = is_selector || AFFINITY_OBJECTS.contains(&name.as_str());
+            look(format!("{at}.{name}"), member, is_object)
+        }),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, item)| look(format!("{at}[{index}]"), item, true))
+        }
+        _ => None,
+    }
 }
 
 /// Annotations written as YAML texts, `key: value` in each.

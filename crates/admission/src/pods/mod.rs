@@ -13,8 +13,7 @@ use volcano_api::names::{annotations, gates};
 
 use crate::Patch;
 use crate::field::{go_number_error, quote};
-use crate::queues::expect_create;
-use crate::review::{Context, Event, Refusal, Request, Verdict};
+use crate::review::{Context, Event, Operation, Refusal, Request, Verdict};
 use groups::ResourceGroup;
 
 /// Annotations that limit how many pods of a job may be evicted.
@@ -70,7 +69,9 @@ struct Gate {
 
 /// Adds to a new pod what its resource group says, and the gate that it asks for.
 pub(crate) fn mutate(context: &Context<'_>, request: &Request) -> Verdict {
-    expect_create(request)?;
+    if request.operation() != Operation::Create {
+        return Err(messages::EXPECT_CREATE.into());
+    }
     let Some(groups) = &context.options.resource_groups else {
         return Ok(Patch::default());
     };
@@ -130,7 +131,9 @@ fn join(group: &ResourceGroup, spec: &PodSpec, patch: &mut Patch) {
 
 /// Judges the eviction budget of a new pod of ours.
 pub(crate) fn validate(context: &Context<'_>, request: &Request) -> Verdict {
-    expect_create(request)?;
+    if request.operation() != Operation::Create {
+        return Err(messages::EXPECT_CREATE.trim_end().into());
+    }
     let pod: Pod = request.object()?;
     let ours = &context.options.scheduler_names;
     if !ours.contains(&pod.spec.scheduler_name) {

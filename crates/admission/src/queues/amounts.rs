@@ -8,6 +8,9 @@ use volcano_api::meta::ResourceList;
 use volcano_api::names::resources::{COUNT_PREFIX, CPU, MEMORY, PODS};
 use volcano_api::quantity::{Format, Quantity};
 
+const ONE: Quantity = Quantity::from_value(1, Format::DecimalSi);
+const THOUSANDTH: Quantity = Quantity::from_milli(1, Format::DecimalSi);
+
 /// Amounts by resource. What is not there is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amounts<'a>(BTreeMap<&'a str, i128>);
@@ -31,19 +34,29 @@ impl<'a> Amounts<'a> {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Whether any amount is larger than the limit's.
+    /// Whether any amount is larger than the limit's. CPU and memory always have a limit, if need be of nothing; of
+    /// everything else that the limit does not name even nothing is too much.
     pub fn exceeds(&self, limit: &Amounts<'_>) -> bool {
-        self.0.iter().any(|(name, value)| *value > limit.get(name))
+        self.0.iter().any(|(name, value)| {
+            let unnamed = !limit.0.contains_key(name) && ![CPU, MEMORY].contains(name);
+            unnamed || *value > limit.get(name)
+        })
     }
 }
 
 /// How much of a resource a queue has; nothing for what is not counted.
 pub(super) fn amount(name: &str, quantity: Quantity) -> Option<i128> {
     match name {
-        MEMORY | PODS => Some(quantity.value().into()),
+        MEMORY | PODS => Some(parts(quantity, ONE)),
         _ if name.starts_with(COUNT_PREFIX) => None,
-        _ => Some(quantity.milli_value().into()),
+        _ => Some(parts(quantity, THOUSANDTH)),
     }
+}
+
+/// How many parts of a size there are, one that is begun included. Sums of very large amounts stay exact.
+fn parts(quantity: Quantity, size: Quantity) -> i128 {
+    let (nanos, size) = (quantity.nanos(), size.nanos());
+    nanos / size + (nanos % size).signum()
 }
 
 /// An amount as messages about a single resource show it.

@@ -25,6 +25,7 @@ const COUNTED: [&str; 9] = [
     "services.loadbalancers",
 ];
 const STORAGE: [&str; 2] = ["storage", "requests.storage"];
+const ONE: Quantity = Quantity::from_value(1, Format::DecimalSi);
 /// Part of the prefixes of resources that are Kubernetes' own.
 const NATIVE: &str = "kubernetes.io/";
 
@@ -96,7 +97,8 @@ pub(crate) fn check_quantity(name: &str, quantity: Quantity, at: &Path, errors: 
     if quantity.is_negative() {
         errors.invalid(at, quantity.to_string(), messages::NOT_NEGATIVE);
     }
-    if is_whole(name) && quantity.milli_value() % 1000 != 0 {
+    // Exactly: thousandths of very large amounts have no place in an integer.
+    if is_whole(name) && quantity.nanos() % ONE.nanos() != 0 {
         errors.invalid(at, quantity.to_string(), messages::INTEGER);
     }
 }

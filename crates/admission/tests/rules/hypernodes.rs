@@ -75,3 +75,21 @@ fn a_pattern_that_grows_without_end_is_refused() {
         )
     );
 }
+
+#[test]
+fn patterns_without_end_are_refused_with_the_limit() {
+    let many: Vec<String> = (10_000..55_000)
+        .map(|number| format!(r"\w{{9}}{number}"))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(
+        World::new().refusal(PATH, &patterns(&many)),
+        "[].spec.members: Forbidden: there may be at most 256 different patterns of 65536 bytes together, got 45000 of 450000 bytes"
+    );
+    let same = vec![r"\w{9}"; 45_000];
+    assert_eq!(
+        World::new().refusal(PATH, &patterns(&same)),
+        "",
+        "equal ones are one"
+    );
+}

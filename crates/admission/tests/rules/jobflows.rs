@@ -43,3 +43,16 @@ fn flows_form_a_graph_without_cycles() {
         assert_eq!(refusal(&changed), expected, "{name}, changed");
     }
 }
+
+#[test]
+fn durations_in_patches_can_be_read() {
+    let of = |estimate: &str| {
+        let patch = json!({"jobSpec": {"runningEstimate": estimate}});
+        flow(json!([{"name": "a"}, {"name": "b", "patch": patch}]))
+    };
+    let fault = "object.spec.flows[1].patch.jobSpec.runningEstimate: time: missing unit in duration \"10\"";
+    assert_eq!(World::new().refusal(PATH, &of("10s")), "");
+    assert_eq!(World::new().refusal(PATH, &of("10")), fault);
+    assert_eq!(refusal(&World::new().update(PATH, &of("10s"), &of("10"))), fault);
+    assert_eq!(refusal(&World::new().update(PATH, &of("10"), &of("10"))), "");
+}

@@ -248,6 +248,46 @@ fn policies() {
 }
 
 #[test]
+fn durations_that_go_cannot_read_are_told_with_their_place() {
+    let cases = [
+        ("10m", None),
+        ("1h0m0s", None),
+        ("-1.5h", None),
+        ("0", None),
+        ("", Some("invalid duration \"\"")),
+        ("soon", Some("invalid duration \"soon\"")),
+        ("10", Some("missing unit in duration \"10\"")),
+        ("10x", Some("unknown unit \"x\" in duration \"10x\"")),
+        (
+            "10 minutes",
+            Some("unknown unit \" minutes\" in duration \"10 minutes\""),
+        ),
+        ("9999999h", Some("invalid duration \"9999999h\"")),
+    ];
+    let policies = |text: &str| json!([{"event": "PodFailed", "action": "RestartJob", "timeout": text}]);
+    for (text, fault) in cases {
+        let message = |place: &str| fault.map_or_else(String::new, |fault| format!("{place}: time: {fault}"));
+        check(&[
+            (
+                text,
+                changed("/spec/runningEstimate", json!(text)),
+                message("object.spec.runningEstimate"),
+            ),
+            (
+                text,
+                changed("/spec/policies", policies(text)),
+                message("object.spec.policies[0].timeout"),
+            ),
+            (
+                text,
+                changed("/spec/tasks/0/policies", policies(text)),
+                message("object.spec.tasks[0].policies[0].timeout"),
+            ),
+        ]);
+    }
+}
+
+#[test]
 fn the_job_as_a_whole() {
     check(&[
         (
@@ -276,6 +316,15 @@ fn the_job_as_a_whole() {
             "a task of nobody",
             changed("/spec/tasks/0/dependsOn", json!({"name": ["u"]})),
             "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);".into(),
+        ),
+        (
+            "one dependency, said twice",
+            {
+                let mut job = changed("/spec/tasks/0/dependsOn", json!({"name": ["u", "u"]}));
+                job["spec"]["tasks"] = json!([job["spec"]["tasks"][0], task("u")]);
+                job
+            },
+            String::new(),
         ),
         (
             "no dependencies after all",

@@ -105,6 +105,7 @@ fn frameworks_get_the_plugins_that_they_need() {
             json!({"mpi": [], "svc": ["--x"], "ssh": ["--y"]}),
         ),
         (json!({"env": []}), json!({"env": []})),
+        (json!({}), json!({})),
     ];
     for (given, expected) in cases {
         let object = with(job(), "/spec/plugins", given);
@@ -113,6 +114,12 @@ fn frameworks_get_the_plugins_that_they_need() {
             json!([{"op": "replace", "path": "/spec/plugins", "value": expected}])
         );
     }
+}
+
+#[test]
+fn a_job_that_names_no_plugins_gets_none() {
+    let object = with(job(), "/spec/plugins", Value::Null);
+    assert_eq!(World::new().changes(PATH, &object), json!([]));
 }
 
 #[test]

@@ -202,3 +202,23 @@ fn another_form_of_the_same_is_no_change() {
         ],
     );
 }
+
+#[test]
+fn a_duration_that_was_stored_keeps_nobody_from_other_changes() {
+    let old = changed("/spec/runningEstimate", json!("10 minutes"));
+    let finalized = with(old.clone(), "/metadata/finalizers", json!([]));
+    let other = with(old.clone(), "/spec/runningEstimate", json!("10"));
+    let mended = with(old.clone(), "/spec/runningEstimate", json!("10m"));
+    check(
+        &old,
+        &[
+            ("a finalizer goes", finalized, ""),
+            (
+                "another bad one",
+                other,
+                "object.spec.runningEstimate: time: missing unit in duration \"10\"",
+            ),
+            ("a good one is a change all the same", mended, FIELDS),
+        ],
+    );
+}

@@ -319,6 +319,18 @@ fn an_affinity_that_cannot_be_one_is_left_out() {
             "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution: ",
         ),
         ("[]", "invalid type: sequence, expected a map"),
+        (
+            "{\"podAffinity\": []}",
+            "affinity.podAffinity: invalid type: sequence, expected a map",
+        ),
+        (
+            "{\"nodeAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": [[]]}}",
+            "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: invalid type: sequence, expected a map",
+        ),
+        (
+            "{\"nodeAffinity\": {\"preferredDuringSchedulingIgnoredDuringExecution\": [[1, {}]]}}",
+            "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]: invalid type: sequence, expected a map",
+        ),
     ];
     for (affinity, why) in cases {
         let file =

@@ -137,6 +137,38 @@ fn children_do_not_get_more_than_their_parent_has() {
 }
 
 #[test]
+fn of_what_a_parent_does_not_name_not_even_nothing_is_given() {
+    let mut world = World::new();
+    world.add("p", json!({"deserved": {"cpu": 4}}));
+    let given = |deserved: Value| queue("q", json!({"parent": "p", "deserved": deserved}));
+    assert_eq!(
+        world.refusal(PATH, &given(json!({"cpu": 1, "nvidia.com/gpu": 0}))),
+        "parent queue p validation failed: sum of children's deserved (cpu 1000.00, memory 0.00, nvidia.com/gpu 0.00) exceeds parent's deserved limit (cpu 4000.00, memory 0.00)"
+    );
+    let memory = json!({"cpu": 1, "memory": 0});
+    assert_eq!(world.refusal(PATH, &given(memory)), "", "memory is always named");
+}
+
+#[test]
+fn very_large_amounts_add_up() {
+    let mut world = World::new();
+    world
+        .add("p", json!({"deserved": {"example.com/bytes": "20Pi"}}))
+        .add(
+            "a",
+            json!({"parent": "p", "deserved": {"example.com/bytes": "10Pi"}}),
+        );
+    let given = |amount: &str| {
+        queue(
+            "q",
+            json!({"parent": "p", "deserved": {"example.com/bytes": amount}}),
+        )
+    };
+    assert_eq!(world.refusal(PATH, &given("10Pi")), "");
+    assert_ne!(world.refusal(PATH, &given("11Pi")), "");
+}
+
+#[test]
 fn a_queue_that_changes_is_not_counted_twice() {
     let mut world = tree();
     world.add("q", json!({"parent": "top", "deserved": {"cpu": 8}}));

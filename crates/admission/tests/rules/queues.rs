@@ -74,6 +74,11 @@ fn amounts() {
             "requestBody.spec.capability.cpu: Invalid value: \"-1\": must be greater than or equal to 0",
         ),
         (
+            "more thousandths than fit an integer",
+            json!({"capability": {"example.com/bytes": "10Pi"}}),
+            "",
+        ),
+        (
             "half a pod and half a card",
             json!({"deserved": {"pods": "500m"}, "capability": {"nvidia.com/gpu": "1500m"}}),
             "[requestBody.spec.capability.nvidia.com/gpu: Invalid value: \"1500m\": must be an integer, requestBody.spec.deserved.pods: Invalid value: \"500m\": must be an integer]",
@@ -245,10 +250,18 @@ fn parents() {
         let stays = refusal(&world.update(VALIDATE, &object, &object));
         assert_eq!(stays, "", "a queue that stays below {parent:?} is left alone");
     }
-    world.options.max_queue_depth = u32::MAX;
+    world.options.max_queue_depth = i64::MAX;
     assert_eq!(world.refusal(VALIDATE, &queue(json!({"parent": "l6"}))), "");
     let endless = world.refusal(VALIDATE, &queue(json!({"parent": "x"})));
-    assert_eq!(endless, "queue q exceeds the maximum allowed depth of 4294967295");
+    let most = i64::MAX;
+    assert_eq!(
+        endless,
+        format!("queue q exceeds the maximum allowed depth of {most}")
+    );
+    world.options.max_queue_depth = -1;
+    let shallow = world.refusal(VALIDATE, &queue(json!({"parent": "family"})));
+    assert_eq!(shallow, "queue q exceeds the maximum allowed depth of -1");
+    assert_eq!(world.refusal(VALIDATE, &queue(json!({"parent": "root"}))), "");
 }
 
 #[test]

@@ -189,7 +189,7 @@ async fn job_flows_cron_jobs_and_hyper_nodes_are_judged() {
     scene.refused(
         &cron("bad", "* * * * *", "Mars/Base"),
         validate,
-        " invalid timeZone",
+        "invalid timeZone",
     );
 
     let hyper = |pattern: &str| {

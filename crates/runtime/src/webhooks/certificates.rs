@@ -3,14 +3,15 @@
 //! The files are usually a mounted Secret, which changes by swapping a symbolic link, so that their content is compared.
 //! For a moment they may not fit each other: the last good certificate stays until they do.
 
+use super::authority;
 use super::options::{Options, SecretName};
 use super::secret::{self, SecretError};
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::serve::tls::{self, Pem};
-use crate::serve::{ServeError, TlsFiles};
+use crate::serve::{Health, ServeError, TlsFiles};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio_rustls::rustls::ServerConfig;
 use tracing::{error, info};
 
@@ -56,18 +57,33 @@ impl Source {
         }
     }
 
-    /// The first certificate. A Secret is waited for: the API server may be starting.
+    /// A certificate at once, for the probes: they do not look at it, and must not wait for an API server.
     ///
     /// # Errors
-    /// When a file cannot be used.
-    pub async fn first(&self) -> Result<Certificate, ServeError> {
+    /// When a file cannot be used, or no certificate can be made.
+    pub fn at_once(&self) -> Result<Certificate, ServeError> {
         match self {
             Source::Files(files) => {
                 let pem = tls::read(files)?;
                 let config = tls::from_files(files, &pem)?;
                 Ok(Certificate { pem, config })
             }
-            Source::Secret(client, name) => Ok(patiently(client, name).await),
+            Source::Secret(_, name) => stand_in(name).map_err(|problem| ServeError::Certificate {
+                flag: "--admission-secret-name",
+                file: name.name.clone(),
+                problem,
+            }),
+        }
+    }
+
+    /// The first certificate. A Secret is waited for: the API server may be starting.
+    ///
+    /// # Errors
+    /// When a file cannot be used.
+    pub async fn first(&self, health: &Health) -> Result<Certificate, ServeError> {
+        match self {
+            Source::Files(_) => self.at_once(),
+            Source::Secret(client, name) => Ok(patiently(client, name, health).await),
         }
     }
 
@@ -122,7 +138,18 @@ async fn from_secret(client: &Client, name: &SecretName) -> Result<Certificate, 
     }
 }
 
-async fn patiently(client: &Client, name: &SecretName) -> Certificate {
+/// A certificate of our own that nobody else gets to know.
+fn stand_in(name: &SecretName) -> Result<Certificate, String> {
+    let pem = authority::make(name, SystemTime::now()).map_err(|error| error.to_string())?;
+    let config = tls::config(&pem).map_err(|error| error.to_string())?;
+    Ok(Certificate { pem, config })
+}
+
+async fn patiently(client: &Client, name: &SecretName, health: &Health) -> Certificate {
+    health.missing(vec![format!(
+        "certificate in Secret {}/{}",
+        name.namespace, name.name
+    )]);
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let mut told = String::new();
     loop {
@@ -132,6 +159,7 @@ async fn patiently(client: &Client, name: &SecretName) -> Certificate {
                 let line = error.to_string();
                 if line != told {
                     error!("no certificate yet: {line}");
+                    health.missing(vec![format!("certificate ({line})")]);
                     told = line;
                 }
             }
@@ -142,12 +170,10 @@ async fn patiently(client: &Client, name: &SecretName) -> Certificate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::authority;
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::Path;
-    use std::time::SystemTime;
 
     fn made() -> Pem {
         let of = SecretName {
@@ -190,7 +216,7 @@ mod tests {
         store(&at("3"), &two);
         symlink(at("1"), at("data")).unwrap();
         let source = Source::Files(files(&at("data")));
-        let first = source.first().await.unwrap();
+        let first = source.first(&Health::default()).await.unwrap();
         assert_eq!(first.pem, one);
         let swap = |to: &str| {
             symlink(at(to), at("next")).unwrap();
@@ -214,7 +240,8 @@ mod tests {
         assert!(files.exist());
         fs::remove_file(&files.key).unwrap();
         assert!(!files.exist());
-        let error = Source::Files(files).first().await.err().unwrap().to_string();
+        let first = Source::Files(files).first(&Health::default()).await;
+        let error = first.err().unwrap().to_string();
         assert!(
             error.starts_with("--tls-private-key-file ") && error.contains("tls.key"),
             "{error}"

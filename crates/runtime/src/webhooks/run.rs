@@ -1,7 +1,7 @@
 //! The process: what starts in which order, and how it ends.
 //!
 //! ```text
-//! certificate ─> health ─> lists are in ─> requests are answered ─> authority is in the configurations: ready
+//! health ─> certificate ─> lists are in ─> requests are answered ─> authority is in the configurations: ready
 //! ```
 
 use super::bundle::Bundles;
@@ -90,14 +90,15 @@ async fn start(
     tasks: &mut JoinSet<()>,
     ending: watch::Receiver<bool>,
 ) -> Result<Option<tokio::task::JoinHandle<()>>, RunError> {
-    let certificate = source.first().await?;
-    let (configs, tls) = watch::channel(certificate.config.clone());
     let health: Arc<Health> = Arc::default();
+    let (configs, tls) = watch::channel(source.at_once()?.config);
     if let Some(address) = &options.healthz_address {
         let listener = serve::listen("--healthz-address", address).await?;
         let routes = serve::health_routes(health.clone());
         tasks.spawn(serve::server::serve(listener, Some(tls.clone()), routes));
     }
+    let certificate = source.first(&health).await?;
+    configs.send_replace(certificate.config.clone());
     let rules = follow_groups(options, tasks);
     let cache: Arc<Cache> = Arc::default();
     let namespaces = options
@@ -235,3 +236,6 @@ fn groups(path: &Path, content: &Content) -> Result<ResourceGroups, String> {
     }
     Ok(groups)
 }
+
+#[cfg(test)]
+mod tests;

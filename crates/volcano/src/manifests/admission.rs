@@ -92,10 +92,12 @@ fn args(values: &Values) -> Vec<String> {
 fn cluster_rules(values: &Values) -> Vec<Value> {
     const GROUP: &str = "admissionregistration.k8s.io";
     const KEEP: &[&str] = &["get", "watch", "update"];
-    let mut rules = vec![
-        rule(SCHEDULING, &["queues"], &["list", "watch"]),
-        rule("", &["events"], &["create"]),
-    ];
+    let is_enabled = |path: &str| values.enabled.iter().any(|webhook| webhook.path == path);
+    let mut rules = vec![rule(SCHEDULING, &["queues"], &["list", "watch"])];
+    // Only pods that are refused have events.
+    if is_enabled(paths::PODS_VALIDATE) {
+        rules.push(rule("", &["events"], &["create"]));
+    }
     for (mutating, resource) in [
         (true, "mutatingwebhookconfigurations"),
         (false, "validatingwebhookconfigurations"),
@@ -112,11 +114,7 @@ fn cluster_rules(values: &Values) -> Vec<Value> {
             rules.push(named_rule(GROUP, &[resource], &names, KEEP));
         }
     }
-    if values
-        .enabled
-        .iter()
-        .any(|webhook| webhook.path == paths::PODGROUPS_MUTATE)
-    {
+    if is_enabled(paths::PODGROUPS_MUTATE) {
         rules.push(rule("", &["namespaces"], &["list", "watch"]));
     }
     rules
