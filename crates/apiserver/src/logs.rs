@@ -27,6 +27,8 @@ pub struct LogRequest {
     pub limit_bytes: Option<u64>,
     /// Only what is not older.
     pub since_seconds: Option<u64>,
+    /// Why the container waits, if it does: said to those who ask for its log.
+    pub waits_because: String,
 }
 
 /// Where logs come from.

@@ -68,6 +68,8 @@ pub async fn watch(
     let jitter = current % 300;
     let seconds = options
         .timeout
+        // No time at all is as if nothing were said of it.
+        .filter(|seconds| *seconds > 0)
         .unwrap_or(OPEN_SECONDS + jitter)
         .min(LONGEST_SECONDS);
     let mut watcher = Watcher {
@@ -239,11 +241,11 @@ impl Watcher {
         let bytes = match self.format {
             Format::Json => rendered(&self.resource, object),
             Format::Metadata => crate::http::partial(&object.value()).to_string().into(),
-            Format::Table => {
+            Format::Table(include) => {
                 let with_columns = !std::mem::replace(&mut self.told_columns, true);
                 let now = self.server.timestamp();
                 let metadata = json!({"resourceVersion": object.revision.to_string()});
-                let mut table = crate::table::table(&self.resource, &[object], metadata, now);
+                let mut table = crate::table::table(&self.resource, &[object], include, metadata, now);
                 if !with_columns {
                     table["columnDefinitions"] = Value::Null;
                 }

@@ -262,3 +262,30 @@ async fn an_event_expires_an_hour_after_it_was_written_last() {
     minutes(40).await;
     assert!(!is_there("again").await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_node_that_is_gone_go_unless_it_comes_back() {
+    let plane = Plane::start(Options::default()).await.unwrap();
+    let client = plane.client();
+    let nodes = "/api/v1/nodes";
+    for name in ["lost", "anew", "stays"] {
+        make(&client, nodes, json!({"metadata": {"name": name}})).await;
+        let spec = json!({"nodeName": name, "containers": [{"name": "c", "image": "x"}]});
+        make(&client, PODS, json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+    for name in ["lost", "anew"] {
+        let path = format!("{nodes}/{name}");
+        ask(&client, Method::DELETE, &path, &Value::Null).await.unwrap();
+    }
+    make(&client, nodes, json!({"metadata": {"name": "anew"}})).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(
+        get(&client, &format!("{PODS}/lost")).await.is_ok(),
+        "it has some time"
+    );
+    assert!(is_gone(&client, &format!("{PODS}/lost")).await);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    for name in ["anew", "stays"] {
+        assert!(get(&client, &format!("{PODS}/{name}")).await.is_ok(), "{name}");
+    }
+}

@@ -255,3 +255,37 @@ async fn a_kill_at_any_time_loses_nothing_that_was_acknowledged() {
     }
     assert!(acknowledged.len() >= 300, "{}", acknowledged.len());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_whose_node_went_before_a_restart_go_after_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let plane = start(&path).await;
+    let client = plane.client();
+    let (nodes, pods) = ("/api/v1/nodes", "/api/v1/namespaces/default/pods");
+    for name in ["lost", "stays"] {
+        let node = json!({"metadata": {"name": name}});
+        ask(&client, Method::POST, nodes, &node).await.unwrap();
+        let spec = json!({"nodeName": name, "containers": [{"name": "c", "image": "x"}]});
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        ask(&client, Method::POST, pods, &pod).await.unwrap();
+    }
+    let lost = format!("{nodes}/lost");
+    ask(&client, Method::DELETE, &lost, &Value::Null).await.unwrap();
+    drop((plane, client));
+    let plane = restart(&path, Vec::new()).await;
+    let client = plane.client();
+    let is_there = async |name: &str| {
+        let path = format!("{pods}/{name}");
+        ask(&client, Method::GET, &path, &Value::Null).await.is_ok()
+    };
+    assert!(is_there("lost").await);
+    for _ in 0..3000 {
+        if !is_there("lost").await {
+            assert!(is_there("stays").await);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it stays");
+}

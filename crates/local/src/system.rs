@@ -38,6 +38,8 @@ use volcano_runtime::{controllers, metrics, scheduler, webhooks};
 const DATA_FILE: &str = "volcano.redb";
 /// What clients of this process see as the address of the API server.
 const ADDRESS: &str = "this process";
+/// The scheduler that pods name who name none. Somebody has to serve them, and here is no other.
+const KUBERNETES_SCHEDULER: &str = "default-scheduler";
 /// Events of admission that wait to be written.
 const EVENTS: usize = 256;
 /// How long the controllers may take to open the default queue.
@@ -300,11 +302,16 @@ fn as_runtime_clock(clock: volcano_apiserver::Clock) -> Clock {
     Clock::new(move || Time::from_unix_micros(clock().as_microsecond()))
 }
 
+/// Whose pods are placed and, if they have no PodGroup, get one.
+fn scheduler_names() -> Vec<String> {
+    [SCHEDULER, KUBERNETES_SCHEDULER].map(str::to_owned).into()
+}
+
 /// What the flags of `vc-scheduler` are when none is given, without endpoints and an election.
 fn scheduler_options() -> scheduler::options::Options {
     scheduler::options::Options {
         client: Default::default(),
-        scheduler_names: vec![SCHEDULER.to_owned()],
+        scheduler_names: scheduler_names(),
         scheduler_conf: None,
         disable_default_conf: false,
         schedule_period: Duration::from_secs(1),
@@ -329,7 +336,7 @@ fn scheduler_options() -> scheduler::options::Options {
 fn controller_options() -> controllers::options::Options {
     controllers::options::Options {
         client: Default::default(),
-        scheduler_names: vec![SCHEDULER.to_owned()],
+        scheduler_names: scheduler_names(),
         inherit_owner_annotations: true,
         max_requeue_num: 15,
         controllers: Selection::parse(ALL_CONTROLLERS.split(',')).expect("the default makes sense"),

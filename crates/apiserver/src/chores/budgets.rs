@@ -25,6 +25,14 @@ pub fn covers(budget: &Value, pod: &Value) -> bool {
     selector.is_object() && LabelSelector::of(selector).matches_value(pod)
 }
 
+/// Whether a pod says that it is ready.
+pub fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions
+        .filter(|one| one["type"] == "Ready")
+        .any(|one| one["status"] == "True")
+}
+
 /// Counts for a budget.
 pub fn count(budget: &Value, pods: &[Value]) -> Count {
     let ended = |pod: &Value| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
@@ -33,13 +41,7 @@ pub fn count(budget: &Value, pods: &[Value]) -> Count {
         .filter(|pod| covers(budget, pod) && !ended(pod))
         .collect();
     let expected = i64::try_from(covered.len()).unwrap_or(i64::MAX);
-    let is_well = |pod: &&&Value| {
-        let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-        let ready = conditions
-            .filter(|one| one["type"] == "Ready")
-            .any(|one| one["status"] == "True");
-        ready && pod["metadata"]["deletionTimestamp"].is_null()
-    };
+    let is_well = |pod: &&&Value| is_ready(pod) && pod["metadata"]["deletionTimestamp"].is_null();
     let healthy = i64::try_from(covered.iter().filter(is_well).count()).unwrap_or(i64::MAX);
     let spec = &budget["spec"];
     let desired = if spec["maxUnavailable"].is_null() {

@@ -1,4 +1,5 @@
-//! What a write sets off: garbage goes, namespaces end, endpoints follow pods, budgets are counted, events expire.
+//! What a write sets off: garbage goes, namespaces end, endpoints follow pods, budgets are counted, events expire, pods go
+//! with their node.
 //!
 //! One task does it all, in the order of the writes. Every chore looks at what is there now, so that doing one twice,
 //! or after a restart, does no harm. One that fails is done again later.
@@ -8,6 +9,7 @@ mod endpoints;
 pub mod events;
 mod garbage;
 mod namespaces;
+pub mod orphans;
 
 use crate::fault::Fault;
 use crate::server::Server;
@@ -46,6 +48,8 @@ pub enum Chore {
     Endpoints(Box<str>),
     /// An Event that goes at a time, if this is its version still.
     Expire(Instant, Box<str>, u64),
+    /// A node that is gone: its pods go at a time, if it has not come back.
+    Orphans(Instant, Box<str>),
 }
 
 /// Chores that are not to be done yet.
@@ -123,7 +127,7 @@ pub async fn run(server: Arc<Server>, mut to_do: mpsc::UnboundedReceiver<Chore>)
                     namespaces.insert(namespace.clone());
                     Ok(())
                 }
-                Chore::Expire(due, ..) if *due > Instant::now() => {
+                Chore::Expire(due, ..) | Chore::Orphans(due, _) if *due > Instant::now() => {
                     later.put(*due, chore);
                     continue;
                 }
@@ -131,6 +135,7 @@ pub async fn run(server: Arc<Server>, mut to_do: mpsc::UnboundedReceiver<Chore>)
                     server.expire(key, *revision);
                     Ok(())
                 }
+                Chore::Orphans(_, node) => careful(server.remove_orphans(node)).await,
             };
             later.tried(chore, outcome);
         }

@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::resources::Resource;
 use crate::server::Server;
 use crate::store::Object;
+use crate::table::{Include, table};
 use crate::verbs::rendered;
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -24,14 +25,14 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub enum Format {
     /// Objects.
     Json,
-    /// A table to print.
-    Table,
+    /// A table to print, with this much of the objects.
+    Table(Include),
     /// Metadata only.
     Metadata,
 }
 
-/// The first form of those that a client takes that there is.
-pub fn negotiate(headers: &HeaderMap) -> Result<Format, Fault> {
+/// The first form of those that a client takes that there is; `include` is what it says of objects in tables.
+pub fn negotiate(headers: &HeaderMap, include: Option<&str>) -> Result<Format, Fault> {
     let Some(accept) = headers.get(ACCEPT).and_then(|value| value.to_str().ok()) else {
         return Ok(Format::Json);
     };
@@ -48,7 +49,7 @@ pub fn negotiate(headers: &HeaderMap) -> Result<Format, Fault> {
         let in_meta = parameters.contains(&"g=meta.k8s.io") && parameters.contains(&"v=v1");
         match wanted {
             None => return Ok(Format::Json),
-            Some("Table") if in_meta => return Ok(Format::Table),
+            Some("Table") if in_meta => return Include::read(include).map(Format::Table),
             Some("PartialObjectMetadata" | "PartialObjectMetadataList") if in_meta => {
                 return Ok(Format::Metadata);
             }
@@ -75,11 +76,11 @@ pub fn object_answer(
     match format {
         Format::Json => bytes_answer(code, rendered(resource, object)),
         Format::Metadata => json_answer(code, &partial(&object.value())),
-        Format::Table => {
+        Format::Table(include) => {
             let metadata = json!({"resourceVersion": object.revision.to_string()});
             json_answer(
                 code,
-                &crate::table::table(resource, &[object], metadata, server.timestamp()),
+                &table(resource, &[object], include, metadata, server.timestamp()),
             )
         }
     }
@@ -156,7 +157,7 @@ mod tests {
         let form = |accept: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, accept.parse().unwrap());
-            negotiate(&headers).map_err(|fault| fault.code)
+            negotiate(&headers, None).map_err(|fault| fault.code)
         };
         for (accept, expected) in [
             ("application/json", Ok(Format::Json)),
@@ -167,7 +168,7 @@ mod tests {
             ),
             (
                 "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-                Ok(Format::Table),
+                Ok(Format::Table(Include::Metadata)),
             ),
             (
                 "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
@@ -182,6 +183,6 @@ mod tests {
         ] {
             assert_eq!(form(accept), expected, "{accept}");
         }
-        assert_eq!(negotiate(&HeaderMap::new()), Ok(Format::Json));
+        assert_eq!(negotiate(&HeaderMap::new(), Some("Everything")), Ok(Format::Json));
     }
 }

@@ -102,7 +102,7 @@ pub fn answer(registry: &Registry, index: &Index, headers: &HeaderMap) -> Result
 /// Groups with their versions; the storage version first.
 fn groups(registry: &Registry) -> BTreeMap<String, Vec<String>> {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (stored, others): (Vec<_>, Vec<_>) = registry.all().iter().partition(|resource| resource.is_storage);
+    let (stored, others): (Vec<_>, Vec<_>) = registry.served().partition(|resource| resource.is_storage);
     for resource in stored.into_iter().chain(others) {
         let versions = groups.entry(resource.group.clone()).or_default();
         if !versions.contains(&resource.version) {
@@ -113,7 +113,7 @@ fn groups(registry: &Registry) -> BTreeMap<String, Vec<String>> {
 }
 
 fn of_version<'a>(registry: &'a Registry, group: &str, version: &str) -> Vec<&'a Resource> {
-    let all = registry.all().iter().map(|resource| &**resource);
+    let all = registry.served().map(|resource| &**resource);
     all.filter(|resource| resource.group == group && resource.version == version)
         .collect()
 }

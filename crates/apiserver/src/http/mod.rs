@@ -14,7 +14,8 @@ use crate::limits;
 use crate::resources::{Nature, Resource};
 use crate::server::{Server, locked};
 use crate::verbs::{
-    Call, Caller, DeleteOptions, Deleted, ListOptions, Patch, Validation, page_metadata, rendered,
+    Call, Caller, DeleteOptions, Deleted, ListOptions, Patch, Validation, asks_dry_run, page_metadata,
+    rendered,
 };
 use crate::watch;
 use answer::{failed, json_answer, negotiate, object_answer, plain, status_success};
@@ -127,7 +128,7 @@ async fn verb(
     query: &Query,
     body: Bytes,
 ) -> Result<Response<Body>, Fault> {
-    let format = negotiate(&parts.headers)?;
+    let format = negotiate(&parts.headers, query.get("includeObject").as_deref())?;
     let one = !call.name.is_empty();
     if !call.subresource.is_empty() && call.subresource != "status" {
         return subresource(server, call, parts, query, &body).await;
@@ -197,7 +198,7 @@ fn delete_options<'a>(
         read_body(headers, body)?
     };
     let options = DeleteOptions::read(&given, |name| query.get(name))?;
-    let dry_run = call.dry_run || given["dryRun"].as_array().is_some_and(|list| !list.is_empty());
+    let dry_run = call.dry_run || asks_dry_run(&given);
     let call = Call {
         dry_run,
         warnings: std::sync::Mutex::default(),
@@ -289,20 +290,34 @@ async fn logs(server: &Arc<Server>, call: &Call<'_>, query: &Query) -> Result<Re
             call.name
         )));
     };
+    let since_seconds = query.get("sinceSeconds").and_then(|text| text.parse().ok());
     let wanted = crate::LogRequest {
         namespace: call.namespace.to_owned(),
         pod: call.name.to_owned(),
         uid: pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+        waits_because: waits_because(&pod, &container).to_owned(),
         container,
         follow: query.flag("follow"),
         previous: query.flag("previous"),
         timestamps: query.flag("timestamps"),
         tail_lines: query.get("tailLines").and_then(|text| text.parse().ok()),
         limit_bytes: query.get("limitBytes").and_then(|text| text.parse().ok()),
-        since_seconds: query.get("sinceSeconds").and_then(|text| text.parse().ok()),
+        since_seconds: match query.get("sinceTime").filter(|text| !text.is_empty()) {
+            Some(time) => Some(seconds_since(&time, server.timestamp())?),
+            None => since_seconds,
+        },
     };
     let stream = source.open(wanted).await.map_err(Fault::bad_request)?;
     Ok(answer::text_stream(stream))
+}
+
+/// How long ago a time is, in seconds that have begun: whoever has the log counts from now.
+fn seconds_since(time: &str, now: jiff::Timestamp) -> Result<u64, Fault> {
+    let since: jiff::Timestamp = time
+        .parse()
+        .map_err(|error| Fault::bad_request(format!("sinceTime: {time:?} is not a time: {error}")))?;
+    let millis = now.as_millisecond().saturating_sub(since.as_millisecond());
+    Ok(u64::try_from(millis).unwrap_or_default().div_ceil(1000))
 }
 
 /// The container whose log is wanted; only names that the pod has get through to where logs are.
@@ -329,6 +344,27 @@ fn container(pod: &Value, asked: Option<&str>, name: &str) -> Result<String, Fau
             "container {asked} is not valid for pod {name}"
         ))),
     }
+}
+
+/// Why a container waits, as its pod says; in a pod of which nothing was said yet, what is said first.
+fn waits_because<'a>(pod: &'a Value, container: &str) -> &'a str {
+    let lists = [
+        &pod["status"]["containerStatuses"],
+        &pod["status"]["initContainerStatuses"],
+    ];
+    let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
+    let status = all.find(|one| one["name"] == container);
+    let has_init = pod["spec"]["initContainers"]
+        .as_array()
+        .is_some_and(|list| !list.is_empty());
+    let first = if has_init {
+        "PodInitializing"
+    } else {
+        "ContainerCreating"
+    };
+    status
+        .and_then(|status| status["state"]["waiting"]["reason"].as_str())
+        .unwrap_or(first)
 }
 
 async fn list_or_watch(
@@ -358,9 +394,10 @@ async fn list_or_watch(
                 .collect();
             Ok(list_answer(call.resource, &metadata, &items))
         }
-        Format::Table => {
+        Format::Table(include) => {
             let objects: Vec<_> = page.items.iter().map(|object| &**object).collect();
-            let table = crate::table::table(call.resource, &objects, metadata, server.timestamp());
+            let now = server.timestamp();
+            let table = crate::table::table(call.resource, &objects, include, metadata, now);
             Ok(json_answer(200, &table))
         }
         Format::Metadata => {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Answers `/openapi/v3` and what is below it.
 pub fn answer(registry: &Registry, path: &str) -> Result<Response<Body>, Fault> {
     if path.is_empty() {
-        let places: BTreeSet<String> = registry.all().iter().map(|resource| place(resource)).collect();
+        let places: BTreeSet<String> = registry.served().map(|resource| place(resource)).collect();
         let paths: Map<String, Value> = places
             .into_iter()
             .map(|place| {
@@ -21,8 +21,7 @@ pub fn answer(registry: &Registry, path: &str) -> Result<Response<Body>, Fault> 
         return Ok(json_answer(200, &json!({"paths": paths})));
     }
     let resources: Vec<&Resource> = registry
-        .all()
-        .iter()
+        .served()
         .map(|resource| &**resource)
         .filter(|resource| place(resource) == path)
         .collect();

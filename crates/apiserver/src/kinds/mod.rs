@@ -162,9 +162,16 @@ fn workload(resource: &Resource, object: &mut Value) {
         default(&mut object["spec"], "replicas", json!(1));
     }
     if resource.kind == "Job" {
-        default(&mut object["spec"], "parallelism", json!(1));
-        default(&mut object["spec"], "completions", json!(1));
-        default(&mut object["spec"], "backoffLimit", json!(6));
+        let spec = &mut object["spec"];
+        // Pods that work side by side are done when one of them is, unless it is said how many have to be.
+        if spec["parallelism"].is_null() {
+            default(spec, "completions", json!(1));
+        }
+        default(spec, "parallelism", json!(1));
+        default(spec, "backoffLimit", json!(6));
+    }
+    if matches!(resource.kind.as_str(), "Job" | "CronJob") {
+        default(&mut object["spec"], "suspend", json!(false));
     }
     if object["spec"]["template"]["spec"].is_object() {
         pod::fill_spec(&mut object["spec"]["template"]["spec"]);

@@ -97,7 +97,7 @@ pub fn check(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The served versions of a definition. It has been checked.
+/// The versions of a definition that are served or stored. It has been checked.
 pub fn resources(definition: &Value, table: TableId) -> Vec<Resource> {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -138,6 +138,7 @@ pub fn resources(definition: &Value, table: TableId) -> Vec<Resource> {
                 columns: columns(&version["additionalPrinterColumns"]),
                 is_custom: true,
                 is_storage: version["storage"] == true,
+                is_served: version["served"] == true,
                 published: version["schema"]["openAPIV3Schema"].clone(),
                 schema,
                 make_schema: None,
@@ -209,14 +210,17 @@ fn described(column: &Value) -> String {
     }
 }
 
-/// The status of a definition that is served.
-pub fn accepted(definition: &mut Value, now: &str) {
+/// The status of a definition that is served; `old` is that of its last version. Versions that objects were ever stored in
+/// stay in the list: some of them may still be.
+pub fn accepted(definition: &mut Value, old: &Value, now: &str) {
     let condition = |name: &str, reason: &str, message: &str| json!({"type": name, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message});
-    let stored = definition["spec"]["versions"].as_array().into_iter().flatten();
-    let stored: Vec<Value> = stored
-        .filter(|version| version["storage"] == true)
-        .map(|version| version["name"].clone())
-        .collect();
+    let mut stored = old["storedVersions"].as_array().cloned().unwrap_or_default();
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    for version in versions.filter(|version| version["storage"] == true) {
+        if !stored.contains(&version["name"]) {
+            stored.push(version["name"].clone());
+        }
+    }
     definition["status"] = json!({
         "acceptedNames": definition["spec"]["names"],
         "storedVersions": stored,

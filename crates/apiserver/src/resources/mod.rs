@@ -69,6 +69,8 @@ pub struct Resource {
     pub is_custom: bool,
     /// It is the version that objects are stored in.
     pub is_storage: bool,
+    /// Clients can ask for it. The version that objects are stored in may be kept from them.
+    pub is_served: bool,
     /// Schema as it is published, if it is from a CRD.
     pub published: Value,
     schema: OnceLock<Arc<Schema>>,
@@ -133,12 +135,14 @@ impl Registry {
     /// Adds a resource.
     pub fn add(&mut self, resource: Resource) {
         let resource = Arc::new(resource);
-        let path = (
-            resource.group.clone(),
-            resource.version.clone(),
-            resource.plural.clone(),
-        );
-        self.by_path.insert(path, resource.clone());
+        if resource.is_served {
+            let path = (
+                resource.group.clone(),
+                resource.version.clone(),
+                resource.plural.clone(),
+            );
+            self.by_path.insert(path, resource.clone());
+        }
         self.resources.push(resource);
     }
 
@@ -174,6 +178,11 @@ impl Registry {
     pub fn all(&self) -> &[Arc<Resource>] {
         &self.resources
     }
+
+    /// Those that clients can ask for.
+    pub fn served(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.iter().filter(|resource| resource.is_served)
+    }
 }
 
 /// The built-in resources; their tables are numbered as they come.
@@ -202,6 +211,7 @@ pub fn built_in(mut new_table: impl FnMut() -> TableId) -> Registry {
             columns: Vec::new(),
             is_custom: false,
             is_storage: true,
+            is_served: true,
             published: Value::Null,
             schema: OnceLock::new(),
             make_schema: Some(row.schema),

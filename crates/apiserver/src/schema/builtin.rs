@@ -103,6 +103,9 @@ pub fn mark(definition: &str, schema: &mut Schema) {
     if matches!(name, "RawExtension" | "FieldsV1" | "JSON") {
         schema.preserve = true;
     }
+    if name == "Quantity" {
+        (schema.is_amount, schema.has_amounts) = (true, true);
+    }
     for (_, field, keys, strategic) in LISTS.iter().filter(|(of, ..)| *of == name) {
         let Some(list) = schema.properties.get_mut(*field).and_then(Arc::get_mut) else {
             continue;

@@ -103,6 +103,7 @@ impl Compiler<'_> {
         };
         let has_defaults = compiled.default.is_some() || below().any(|schema| schema.has_defaults);
         let has_rules = !compiled.rules.is_empty() || below().any(|schema| schema.has_rules);
+        compiled.has_amounts = below().any(|schema| schema.has_amounts);
         compiled.has_defaults = has_defaults;
         compiled.has_rules = has_rules;
         Ok(compiled)

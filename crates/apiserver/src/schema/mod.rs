@@ -2,6 +2,7 @@
 //!
 //! One tree serves everything that has to know types: pruning, defaulting, validation, and how patches merge lists.
 
+mod amounts;
 pub mod builtin;
 mod compile;
 mod prune;
@@ -10,6 +11,7 @@ mod tests;
 mod trail;
 mod validate;
 
+pub use amounts::write_amounts;
 pub use compile::compile;
 pub use prune::{drop_nulls, fill_defaults, prune};
 pub use validate::{mistyped, validate};
@@ -135,6 +137,10 @@ pub struct Schema {
     pub limits: Option<Box<Limits>>,
     /// Rules in CEL.
     pub rules: Vec<Rule>,
+    /// It is an amount: `500m`.
+    pub is_amount: bool,
+    /// There are amounts at or below this.
+    pub has_amounts: bool,
     /// There is a default at or below this.
     pub has_defaults: bool,
     /// There are rules in CEL at or below this.

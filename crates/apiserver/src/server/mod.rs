@@ -13,12 +13,12 @@ use file::File;
 pub use file::FileError;
 
 use crate::admission::Hooks;
-use crate::chores::{Chore, events};
+use crate::chores::{Chore, events, orphans};
 use crate::fault::Fault;
 use crate::kinds::ClusterAddresses;
 use crate::resources::{Nature, Registry, Resource, built_in, crd};
 use crate::store::{Clash, Draft, Event, Expect, Happened, Object, OutOfReach, Page, Range, Store, TableId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,6 +194,13 @@ impl Server {
                 let due = instant + events::remaining(&object.value(), now);
                 self.chore(Chore::Expire(due, object.key.clone(), object.revision));
             }
+        }
+        drop(store);
+        let (resource, pods) = (registry.of_nature(Nature::Pod), self.all(Nature::Pod, ""));
+        let nodes: FxHashSet<&str> = pods.iter().map(|pod| orphans::node_of(resource, pod)).collect();
+        for node in nodes.into_iter().filter(|node| !node.is_empty()) {
+            // One that is there keeps its pods.
+            self.chore(Chore::Orphans(instant + orphans::QUARANTINE, node.into()));
         }
     }
 
@@ -390,6 +397,10 @@ impl Server {
             Nature::Namespace if !removed => self.chore(Chore::Namespace(object.key.clone())),
             Nature::Service | Nature::Pod | Nature::Budget => {
                 self.chore(Chore::Endpoints(object.namespace().into()))
+            }
+            Nature::Node if removed => {
+                let due = Instant::now() + orphans::QUARANTINE;
+                self.chore(Chore::Orphans(due, object.key.clone()));
             }
             Nature::Event if !removed => {
                 let due = Instant::now() + events::KEPT;

@@ -1,6 +1,6 @@
 //! The columns of built-in kinds.
 
-use super::age;
+use super::{age, pod, workload};
 use crate::resources::{Nature, Resource};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ impl Column {
     }
 }
 
-const fn column(name: &'static str, value: Cell) -> Column {
+pub(super) const fn column(name: &'static str, value: Cell) -> Column {
     Column {
         name,
         r#type: "string",
@@ -37,7 +37,7 @@ const fn column(name: &'static str, value: Cell) -> Column {
     }
 }
 
-const fn wide(name: &'static str, value: Cell) -> Column {
+pub(super) const fn wide(name: &'static str, value: Cell) -> Column {
     Column {
         name,
         r#type: "string",
@@ -46,12 +46,42 @@ const fn wide(name: &'static str, value: Cell) -> Column {
     }
 }
 
-fn at(object: &Value, pointer: &str) -> Value {
+/// A column of numbers.
+pub(super) const fn integer(name: &'static str, value: Cell) -> Column {
+    Column {
+        name,
+        r#type: "integer",
+        is_wide: false,
+        value,
+    }
+}
+
+pub(super) fn at(object: &Value, pointer: &str) -> Value {
     match object.pointer(pointer) {
         Some(Value::String(text)) if text.is_empty() => "<none>".into(),
         Some(found @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => found.clone(),
         _ => "<none>".into(),
     }
+}
+
+/// The same where Kubernetes says nothing if nothing is there.
+fn bare(object: &Value, pointer: &str) -> Value {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .into()
+}
+
+fn unset(object: &Value, pointer: &str) -> Value {
+    match at(object, pointer) {
+        Value::String(text) if text == "<none>" => "<unset>".into(),
+        found => found,
+    }
+}
+
+pub(super) fn or_none(text: Option<String>) -> Value {
+    text.unwrap_or_else(|| "<none>".to_owned()).into()
 }
 
 fn count(object: &Value, field: &str) -> usize {
@@ -63,21 +93,36 @@ fn count(object: &Value, field: &str) -> usize {
         .unwrap_or_default()
 }
 
-fn joined(values: &Value) -> String {
-    let texts: Vec<&str> = values
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+/// Short names of the access modes of volumes, in the order that tables have them.
+const MODES: [(&str, &str); 4] = [
+    ("ReadWriteOnce", "RWO"),
+    ("ReadOnlyMany", "ROX"),
+    ("ReadWriteMany", "RWX"),
+    ("ReadWriteOncePod", "RWOP"),
+];
+
+fn modes(given: &Value) -> String {
+    let has = |mode: &str| {
+        let mut given = given.as_array().into_iter().flatten();
+        given.any(|one| one == mode)
+    };
+    let short: Vec<&str> = MODES
+        .iter()
+        .filter(|(mode, _)| has(mode))
+        .map(|(_, short)| *short)
         .collect();
-    if texts.is_empty() {
-        "<none>".to_owned()
-    } else {
-        texts.join(",")
+    short.join(",")
+}
+
+/// The phase, unless it is on its way out.
+fn phase(object: &Value) -> Value {
+    match object["metadata"]["deletionTimestamp"].is_null() {
+        true => bare(object, "/status/phase"),
+        false => "Terminating".into(),
     }
 }
 
-const AGE: Column = column("Age", |object, now| {
+pub(super) const AGE: Column = column("Age", |object, now| {
     age(
         object["metadata"]["creationTimestamp"]
             .as_str()
@@ -91,14 +136,14 @@ const AGE: Column = column("Age", |object, now| {
 pub fn of(resource: &Resource) -> Vec<Column> {
     match (resource.nature, resource.plural.as_str()) {
         (Nature::Pod, _) => vec![
-            column("Ready", |pod, _| ready(pod).into()),
-            column("Status", |pod, _| status(pod).into()),
-            column("Restarts", |pod, _| restarts(pod).into()),
+            column("Ready", |pod, now| pod::shown(pod, now).ready.into()),
+            column("Status", |pod, now| pod::shown(pod, now).status.into()),
+            column("Restarts", |pod, now| pod::shown(pod, now).restarts.into()),
             AGE,
             wide("IP", |pod, _| at(pod, "/status/podIP")),
             wide("Node", |pod, _| at(pod, "/spec/nodeName")),
             wide("Nominated Node", |pod, _| at(pod, "/status/nominatedNodeName")),
-            wide("Readiness Gates", |_, _| "<none>".into()),
+            wide("Readiness Gates", |pod, _| pod::readiness_gates(pod).into()),
         ],
         (Nature::Node, _) => vec![
             column("Status", |node, _| node_status(node).into()),
@@ -163,14 +208,14 @@ pub fn of(resource: &Resource) -> Vec<Column> {
             }),
         ],
         (Nature::Volume, _) => vec![
-            column("Capacity", |object, _| at(object, "/spec/capacity/storage")),
+            column("Capacity", |object, _| bare(object, "/spec/capacity/storage")),
             column("Access Modes", |object, _| {
-                joined(&object["spec"]["accessModes"]).into()
+                modes(&object["spec"]["accessModes"]).into()
             }),
             column("Reclaim Policy", |object, _| {
-                at(object, "/spec/persistentVolumeReclaimPolicy")
+                bare(object, "/spec/persistentVolumeReclaimPolicy")
             }),
-            column("Status", |object, _| at(object, "/status/phase")),
+            column("Status", |object, _| phase(object)),
             column("Claim", |object, _| {
                 let claim = &object["spec"]["claimRef"];
                 match claim["name"].as_str() {
@@ -180,18 +225,31 @@ pub fn of(resource: &Resource) -> Vec<Column> {
                     None => "".into(),
                 }
             }),
-            column("StorageClass", |object, _| at(object, "/spec/storageClassName")),
+            column("StorageClass", |object, _| bare(object, "/spec/storageClassName")),
+            column("VolumeAttributesClass", |object, _| {
+                unset(object, "/spec/volumeAttributesClassName")
+            }),
+            column("Reason", |object, _| bare(object, "/status/reason")),
             AGE,
+            wide("VolumeMode", |object, _| unset(object, "/spec/volumeMode")),
         ],
         (Nature::Claim, _) => vec![
-            column("Status", |object, _| at(object, "/status/phase")),
-            column("Volume", |object, _| at(object, "/spec/volumeName")),
-            column("Capacity", |object, _| at(object, "/status/capacity/storage")),
-            column("Access Modes", |object, _| {
-                joined(&object["spec"]["accessModes"]).into()
+            column("Status", |object, _| phase(object)),
+            column("Volume", |object, _| bare(object, "/spec/volumeName")),
+            column("Capacity", |object, _| match is_bound(object) {
+                true => bare(object, "/status/capacity/storage"),
+                false => "".into(),
             }),
-            column("StorageClass", |object, _| at(object, "/spec/storageClassName")),
+            column("Access Modes", |object, _| match is_bound(object) {
+                true => modes(&object["status"]["accessModes"]).into(),
+                false => "".into(),
+            }),
+            column("StorageClass", |object, _| bare(object, "/spec/storageClassName")),
+            column("VolumeAttributesClass", |object, _| {
+                unset(object, "/spec/volumeAttributesClassName")
+            }),
             AGE,
+            wide("VolumeMode", |object, _| unset(object, "/spec/volumeMode")),
         ],
         (Nature::PriorityClass, _) => vec![
             column("Value", |object, _| at(object, "/value")),
@@ -233,38 +291,54 @@ pub fn of(resource: &Resource) -> Vec<Column> {
             }),
             AGE,
         ],
-        (_, "deployments") => vec![
-            column("Ready", |object, _| {
-                let number = |pointer: &str| {
-                    object
-                        .pointer(pointer)
-                        .and_then(Value::as_i64)
-                        .unwrap_or_default()
-                };
-                format!("{}/{}", number("/status/readyReplicas"), number("/spec/replicas")).into()
-            }),
-            column("Up-to-date", |object, _| {
-                object["status"]["updatedReplicas"]
-                    .as_i64()
-                    .unwrap_or_default()
-                    .into()
-            }),
-            column("Available", |object, _| {
-                object["status"]["availableReplicas"]
-                    .as_i64()
-                    .unwrap_or_default()
-                    .into()
-            }),
-            AGE,
-        ],
         (_, "storageclasses") => vec![
             column("Provisioner", |object, _| at(object, "/provisioner")),
             column("ReclaimPolicy", |object, _| at(object, "/reclaimPolicy")),
             column("VolumeBindingMode", |object, _| at(object, "/volumeBindingMode")),
+            column("AllowVolumeExpansion", |object, _| {
+                (object["allowVolumeExpansion"] == true).into()
+            }),
             AGE,
         ],
+        (_, "resourcequotas") => vec![
+            column("Request", |object, _| used(object, false).into()),
+            column("Limit", |object, _| used(object, true).into()),
+            AGE,
+        ],
+        (Nature::Workload, plural) => workload::of(plural).unwrap_or_else(|| vec![AGE]),
         _ => vec![AGE],
     }
+}
+
+/// What a table calls an object: its name, and whether it is what others are if they say nothing.
+pub fn name(resource: &Resource, object: &Value) -> Value {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let annotations = &object["metadata"]["annotations"];
+    let is_default =
+        |of: &str| annotations[format!("storageclass{of}.kubernetes.io/is-default-class")] == "true";
+    if resource.plural == "storageclasses" && (is_default("") || is_default(".beta")) {
+        return format!("{name} (default)").into();
+    }
+    name.into()
+}
+
+fn is_bound(claim: &Value) -> bool {
+    claim["spec"]["volumeName"]
+        .as_str()
+        .is_some_and(|name| !name.is_empty())
+}
+
+/// What is used of a quota: of limits, or of everything else.
+fn used(quota: &Value, of_limits: bool) -> String {
+    let hard = quota["status"]["hard"].as_object().into_iter().flatten();
+    let shown: Vec<String> = hard
+        .filter(|(name, _)| name.starts_with("limits.") == of_limits)
+        .map(|(name, hard)| {
+            let used = quota["status"]["used"][name].as_str().unwrap_or("0");
+            format!("{name}: {used}/{}", hard.as_str().unwrap_or_default())
+        })
+        .collect();
+    shown.join(", ")
 }
 
 fn unknown(value: Value) -> Value {
@@ -277,66 +351,6 @@ fn unknown(value: Value) -> Value {
 
 fn or_na(value: Value) -> Value {
     if value == "<none>" { "N/A".into() } else { value }
-}
-
-fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
-    pod["status"]["containerStatuses"]
-        .as_array()
-        .into_iter()
-        .flatten()
-}
-
-fn ready(pod: &Value) -> String {
-    let ready = statuses(pod).filter(|status| status["ready"] == true).count();
-    let all = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
-    format!("{ready}/{all}")
-}
-
-fn restarts(pod: &Value) -> String {
-    let count: i64 = statuses(pod)
-        .map(|status| status["restartCount"].as_i64().unwrap_or_default())
-        .sum();
-    count.to_string()
-}
-
-/// What a pod is at, in a word: the reason of a container that does not run says more than the phase.
-fn status(pod: &Value) -> String {
-    let deleting = !pod["metadata"]["deletionTimestamp"].is_null();
-    let phase = pod["status"]["phase"].as_str().unwrap_or("Unknown");
-    let mut said = pod["status"]["reason"].as_str().unwrap_or(phase).to_owned();
-    let held = pod["spec"]["schedulingGates"]
-        .as_array()
-        .is_some_and(|gates| !gates.is_empty());
-    if held && phase == "Pending" {
-        said = "SchedulingGated".to_owned();
-    }
-    let containers: Vec<&Value> = statuses(pod).collect();
-    for container in containers.iter().rev() {
-        let state = &container["state"];
-        if let Some(reason) = state["waiting"]["reason"]
-            .as_str()
-            .filter(|reason| !reason.is_empty())
-        {
-            said = reason.to_owned();
-        } else if state["terminated"].is_object() {
-            let ended = &state["terminated"];
-            said = match ended["reason"].as_str().filter(|reason| !reason.is_empty()) {
-                Some(reason) => reason.to_owned(),
-                None => format!("ExitCode:{}", ended["exitCode"].as_i64().unwrap_or_default()),
-            };
-        }
-    }
-    let runs = containers
-        .iter()
-        .any(|container| container["ready"] == true && container["state"]["running"].is_object());
-    if said == "Completed" && runs {
-        said = "Running".to_owned();
-    }
-    if deleting {
-        let over = matches!(phase, "Succeeded" | "Failed");
-        said = if over { said } else { "Terminating".to_owned() };
-    }
-    said
 }
 
 fn node_status(node: &Value) -> String {
@@ -396,7 +410,7 @@ fn ports(service: &Value) -> String {
     }
 }
 
-fn selector(labels: &Value) -> String {
+pub(super) fn selector(labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     let shown: Vec<String> = labels
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))

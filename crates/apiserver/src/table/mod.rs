@@ -2,18 +2,65 @@
 
 mod columns;
 mod path;
+mod pod;
 #[cfg(test)]
 mod tests;
+mod workload;
 
+use crate::fault::{Fault, FieldError};
 use crate::resources::Resource;
 use crate::store::Object;
 use serde_json::{Value, json};
+
+/// How much of an object is in its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Include {
+    /// All of it: whoever sorts or selects by its fields needs them.
+    Object,
+    /// What it is called.
+    Metadata,
+    /// Nothing.
+    None,
+}
+
+impl Include {
+    /// Reads what a client asks for.
+    pub fn read(text: Option<&str>) -> Result<Include, Fault> {
+        match text.unwrap_or_default() {
+            "" | "Metadata" => Ok(Include::Metadata),
+            "Object" => Ok(Include::Object),
+            "None" => Ok(Include::None),
+            other => {
+                let allowed = ["Metadata", "Object", "None", ""].map(str::to_owned);
+                let error = FieldError::not_supported("includeObject", other.into(), &allowed);
+                let message = format!("Unable to convert to Table as requested: {error}");
+                Err(Fault::bad_request(message))
+            }
+        }
+    }
+
+    fn of(self, resource: &Resource, object: &Object, value: &Value) -> Value {
+        // The end of the state is told in metadata, which nobody can do without.
+        let ends_state = !value["metadata"]["annotations"]["k8s.io/initial-events-end"].is_null();
+        match self {
+            Include::Object => crate::verbs::in_version(resource, object),
+            Include::None if !ends_state => Value::Null,
+            Include::Metadata | Include::None => crate::http::partial(value),
+        }
+    }
+}
 
 /// The cells of an object.
 type Cells = Box<dyn Fn(&Value) -> Vec<Value>>;
 
 /// A table of objects.
-pub fn table(resource: &Resource, objects: &[&Object], metadata: Value, now: jiff::Timestamp) -> Value {
+pub fn table(
+    resource: &Resource,
+    objects: &[&Object],
+    include: Include,
+    metadata: Value,
+    now: jiff::Timestamp,
+) -> Value {
     let (definitions, cells): (Vec<Value>, Cells) = if resource.is_custom {
         let custom = resource.columns.clone();
         let definitions = custom.iter().map(|column| column.definition.clone()).collect();
@@ -44,9 +91,9 @@ pub fn table(resource: &Resource, objects: &[&Object], metadata: Value, now: jif
         .iter()
         .map(|object| {
             let value = object.value();
-            let mut row = vec![Value::from(object.name())];
+            let mut row = vec![columns::name(resource, &value)];
             row.extend(cells(&value));
-            json!({"cells": row, "object": crate::http::partial(&value)})
+            json!({"cells": row, "object": include.of(resource, object, &value)})
         })
         .collect();
     json!({

@@ -56,7 +56,8 @@ fn a_pod_is_told_by_what_its_containers_do() {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
         let object = Object::new("ns/p", pod, 1, &pods.selectable);
-        let table = table(pods, &[&object], json!({}), jiff::Timestamp::UNIX_EPOCH);
+        let now = "2026-01-01T01:00:00Z".parse().unwrap();
+        let table = table(pods, &[&object], Include::None, json!({}), now);
         let cells = &table["rows"][0]["cells"];
         (
             cells[1].as_str().unwrap().to_owned(),
@@ -87,5 +88,134 @@ fn a_pod_is_told_by_what_its_containers_do() {
     ] {
         let (ready, said) = row(status.clone(), deleting);
         assert_eq!((ready.as_str(), said.as_str()), expected, "{status}");
+    }
+}
+
+#[test]
+fn what_comes_before_the_containers_of_a_pod_is_told_too() {
+    let now = "2026-01-01T00:01:00Z".parse().unwrap();
+    let (setup, side) = (
+        json!({"name": "setup"}),
+        json!({"name": "side", "restartPolicy": "Always"}),
+    );
+    let state = |name: &str, state: Value| json!({"name": name, "restartCount": 0, "state": state});
+    let done = |name: &str| {
+        state(
+            name,
+            json!({"terminated": {"exitCode": 0, "reason": "Completed"}}),
+        )
+    };
+    let mut up = state("side", json!({"running": {}}));
+    (up["started"], up["ready"]) = (json!(true), json!(true));
+    let mut main = state("main", json!({"running": {}}));
+    main["ready"] = json!(true);
+    let ready = json!([{"type": "Ready", "status": "True"}]);
+    let mut again = state("main", json!({"waiting": {"reason": "CrashLoopBackOff"}}));
+    again["restartCount"] = json!(3);
+    again["lastState"] = json!({"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:50Z"}});
+    for (status, expected) in [
+        (
+            json!({"phase": "Pending", "initContainerStatuses": [state("setup", json!({"running": {}}))]}),
+            ("0/2", "Init:0/2", "0"),
+        ),
+        (
+            json!({"initContainerStatuses": [state("setup", json!({"terminated": {"exitCode": 1, "reason": "Error"}}))]}),
+            ("0/2", "Init:Error", "0"),
+        ),
+        (
+            json!({"initContainerStatuses": [state("setup", json!({"terminated": {"exitCode": 137, "signal": 9}}))]}),
+            ("0/2", "Init:Signal:9", "0"),
+        ),
+        (
+            json!({"phase": "Running", "initContainerStatuses": [done("setup"), up], "containerStatuses": [main]}),
+            ("2/2", "Running", "0"),
+        ),
+        (
+            json!({"phase": "Running", "initContainerStatuses": [done("setup"), up], "containerStatuses": [again]}),
+            ("1/2", "CrashLoopBackOff", "3 (10s ago)"),
+        ),
+        (
+            json!({"phase": "Running", "containerStatuses": [done("a"), main]}),
+            ("1/2", "NotReady", "0"),
+        ),
+        (
+            json!({"phase": "Running", "containerStatuses": [done("a"), main], "conditions": ready}),
+            ("1/2", "Running", "0"),
+        ),
+        (
+            json!({"phase": "Failed", "containerStatuses": [done("a"), state("b", json!({"terminated": {"exitCode": 2}}))]}),
+            ("0/2", "ExitCode:2", "0"),
+        ),
+    ] {
+        let spec = json!({"containers": [{"name": "main"}], "initContainers": [setup, side]});
+        let found = pod::shown(&json!({"metadata": {}, "spec": spec, "status": status}), now);
+        let found = (
+            found.ready.as_str(),
+            found.status.as_str(),
+            found.restarts.as_str(),
+        );
+        assert_eq!(found, expected, "{status}");
+    }
+}
+
+#[test]
+fn cells_say_what_kubernetes_says() {
+    let mut next = 0;
+    let registry = built_in(|| {
+        next += 1;
+        next
+    });
+    let now = "2026-01-01T00:01:00Z".parse().unwrap();
+    let class = json!({"metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "x", "allowVolumeExpansion": true});
+    let quota = json!({"metadata": {"name": "q"}, "status": {"hard": {"limits.cpu": "2", "pods": "4", "requests.cpu": "1"},
+        "used": {"limits.cpu": "1", "pods": "3", "requests.cpu": "500m"}}});
+    let job = json!({"metadata": {"name": "j"}, "spec": {"completions": 3, "selector": {"matchLabels": {"a": "1"}},
+        "template": {"spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "k"}]}}},
+        "status": {"succeeded": 1, "startTime": "2026-01-01T00:00:30Z"}});
+    let cron = json!({"metadata": {"name": "n"}, "spec": {"schedule": "* * * * *", "suspend": false}});
+    for (path, object, expected) in [
+        (
+            ("storage.k8s.io", "storageclasses"),
+            class,
+            json!(["fast (default)", "x", "<none>", "<none>", true, "<unknown>"]),
+        ),
+        (
+            ("", "resourcequotas"),
+            quota,
+            json!([
+                "q",
+                "pods: 3/4, requests.cpu: 500m/1",
+                "limits.cpu: 1/2",
+                "<unknown>"
+            ]),
+        ),
+        (
+            ("batch", "jobs"),
+            job,
+            json!(["j", "Running", "1/3", "30s", "<unknown>", "c,d", "i,k", "a=1"]),
+        ),
+        (
+            ("batch", "cronjobs"),
+            cron,
+            json!([
+                "n",
+                "* * * * *",
+                "<none>",
+                "False",
+                0,
+                "<none>",
+                "<unknown>",
+                "",
+                "",
+                "<none>"
+            ]),
+        ),
+    ] {
+        let resource = registry.find(path.0, "v1", path.1).unwrap();
+        let object = Object::new("x", object, 1, &resource.selectable);
+        let table = table(resource, &[&object], Include::None, json!({}), now);
+        assert_eq!(table["rows"][0]["cells"], expected);
+        assert!(table["rows"][0]["object"].is_null());
     }
 }

@@ -18,13 +18,13 @@ impl Server {
         identify(resource, object)?;
         let unknown = prune(object, resource.schema());
         self.unknown(call, &unknown)?;
-        if !resource.is_custom
-            && let Some(problem) = schema::mistyped(object, resource.schema())
-        {
-            let Resource { kind, version, .. } = &**resource;
-            let message =
-                format!("{kind} in version {version:?} cannot be handled as a {kind}: json: {problem}");
-            return Err(Fault::bad_request(message));
+        if !resource.is_custom {
+            read_values(resource, object).map_err(|problem| {
+                let Resource { kind, version, .. } = &**resource;
+                let message =
+                    format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}");
+                Fault::bad_request(message)
+            })?;
         }
         fill(resource, object);
         Ok(())
@@ -85,6 +85,7 @@ impl Server {
             Nature::Pod => {
                 self.set_priority(call, object)?;
                 tolerate_for_a_while(object);
+                give_account(object);
             }
             Nature::Service => {
                 let services = self.all(Nature::Service, "");
@@ -175,6 +176,15 @@ fn text_name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
+/// Reads the values of a built-in kind as Kubernetes does, whose amounts have one form; what is wrong with the first that
+/// cannot be read.
+pub(super) fn read_values(resource: &Resource, object: &mut Value) -> Result<(), String> {
+    if let Some(problem) = schema::mistyped(object, resource.schema()) {
+        return Err(format!("json: {problem}"));
+    }
+    schema::write_amounts(object, resource.schema()).map_err(str::to_owned)
+}
+
 /// Fills in defaults.
 pub(super) fn fill(resource: &Resource, object: &mut Value) {
     if resource.is_custom {
@@ -256,6 +266,16 @@ fn tolerate_for_a_while(pod: &mut Value) {
     if !missing.is_empty() {
         let all: Vec<Value> = tolerations.into_iter().chain(missing).collect();
         pod["spec"]["tolerations"] = all.into();
+    }
+}
+
+/// A pod that names no account has that of its namespace.
+fn give_account(pod: &mut Value) {
+    let spec = &mut pod["spec"];
+    if spec["serviceAccountName"].as_str().is_none_or(str::is_empty) {
+        for field in ["serviceAccountName", "serviceAccount"] {
+            spec[field] = "default".into();
+        }
     }
 }
 

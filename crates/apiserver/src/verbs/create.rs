@@ -1,6 +1,6 @@
 //! Create.
 
-use super::admit::{fill, problems};
+use super::admit::{fill, problems, read_values};
 use super::{Call, Written};
 use crate::admission::Operation;
 use crate::apply;
@@ -129,7 +129,7 @@ impl Server {
             fields.remove("status");
         }
         if resource.nature == Nature::Definition {
-            crd::accepted(&mut object, &self.now());
+            crd::accepted(&mut object, &Value::Null, &self.now());
         }
         let errors = problems(resource, &object, None, "");
         if !errors.is_empty() {
@@ -171,12 +171,10 @@ impl Server {
     /// What a webhook made of an object is read like what a client sends.
     pub(super) fn unpruned(&self, call: &Call<'_>, object: &mut Value) -> Result<(), Fault> {
         crate::schema::prune(object, call.resource.schema());
-        if !call.resource.is_custom
-            && let Some(problem) = crate::schema::mistyped(object, call.resource.schema())
-        {
-            return Err(Fault::internal(format!(
-                "a webhook made an object that cannot be read: {problem}"
-            )));
+        if !call.resource.is_custom {
+            read_values(call.resource, object).map_err(|problem| {
+                Fault::internal(format!("a webhook made an object that cannot be read: {problem}"))
+            })?;
         }
         fill(call.resource, object);
         Ok(())

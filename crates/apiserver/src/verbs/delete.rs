@@ -80,6 +80,11 @@ impl DeleteOptions {
     }
 }
 
+/// Whether the options of a deletion ask for nothing to be written.
+pub fn asks_dry_run(options: &Value) -> bool {
+    options["dryRun"].as_array().is_some_and(|list| !list.is_empty())
+}
+
 /// What came of a deletion.
 #[derive(Debug)]
 pub enum Deleted {

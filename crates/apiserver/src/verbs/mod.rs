@@ -7,7 +7,7 @@ mod modify;
 mod read;
 mod sub;
 
-pub use delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
+pub use delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation, asks_dry_run};
 pub use modify::Patch;
 pub use read::{ListOptions, out_of_reach, page_metadata};
 
@@ -16,6 +16,7 @@ use crate::resources::Resource;
 use crate::server::locked;
 use crate::store::Object;
 use bytes::Bytes;
+use serde_json::Value;
 use std::sync::{Arc, Mutex};
 
 /// What happens to fields that the schema does not know.
@@ -113,10 +114,26 @@ pub struct Written {
 
 /// The bytes of an object in the version that was asked for: versions differ in their name only.
 pub fn rendered(resource: &Resource, object: &Object) -> Bytes {
-    if resource.is_storage {
+    if is_in_version(resource, object) {
         return object.bytes.clone();
     }
+    serde_json::to_vec(&in_version(resource, object))
+        .unwrap_or_default()
+        .into()
+}
+
+/// An object in the version that was asked for.
+pub fn in_version(resource: &Resource, object: &Object) -> Value {
     let mut value = object.value();
-    value["apiVersion"] = resource.api_version().into();
-    serde_json::to_vec(&value).unwrap_or_default().into()
+    if resource.is_custom {
+        value["apiVersion"] = resource.api_version().into();
+    }
+    value
+}
+
+/// Whether an object is certainly stored in a version. Which one is the storage version may have changed since it was
+/// written, so that the object is asked: its first field is nearly always this one, and no other has to be read.
+fn is_in_version(resource: &Resource, object: &Object) -> bool {
+    let version = format!("{{\"apiVersion\":\"{}\"", resource.api_version());
+    !resource.is_custom || object.bytes.starts_with(version.as_bytes())
 }

@@ -2,7 +2,7 @@
 
 use super::admit::problems;
 use super::create::counts_generations;
-use super::{Call, Written};
+use super::{Call, Written, in_version};
 use crate::admission::Operation;
 use crate::apply;
 use crate::fault::{Fault, FieldError};
@@ -143,14 +143,19 @@ impl Server {
             }
         }
         let change = |old: &Value| {
-            apply::apply(
+            let mut new = apply::apply(
                 old,
                 &body,
                 resource.schema(),
                 &writer,
                 call.force,
                 resource.status,
-            )
+            )?;
+            // Nobody owns the version, but whoever names one wants no other.
+            if let Some(version) = body["metadata"]["resourceVersion"].as_str() {
+                new["metadata"]["resourceVersion"] = version.into();
+            }
+            Ok(new)
         };
         self.modify_with(call, change, true).await
     }
@@ -201,10 +206,7 @@ impl Server {
             let current = self
                 .get(call.resource.table, &key)
                 .ok_or_else(|| call.not_found())?;
-            let mut old = current.value();
-            if !call.resource.is_storage {
-                old["apiVersion"] = call.resource.api_version().into();
-            }
+            let old = in_version(call.resource, &current);
             let new = change(&old)?;
             match self.attempt(call, &key, &current, &old, new, applies).await? {
                 Attempt::Done(written) => return Ok(written),
@@ -253,7 +255,7 @@ impl Server {
         bump_generation(resource, &mut new, old);
         if resource.nature == Nature::Definition && call.subresource.is_empty() {
             let status = old["status"].clone();
-            crd::accepted(&mut new, &self.now());
+            crd::accepted(&mut new, &status, &self.now());
             keep_times(&mut new["status"], &status);
         }
         let errors = problems(resource, &new, Some(old), call.subresource);

@@ -1,6 +1,6 @@
 //! Subresources with a life of their own: binding, eviction, scale, the end of a namespace.
 
-use super::{Call, DeleteOptions, Written};
+use super::{Call, DeleteOptions, Written, asks_dry_run};
 use crate::chores::budgets;
 use crate::fault::{Fault, FieldError};
 use crate::resources::Nature;
@@ -102,7 +102,8 @@ impl Server {
             .uid
             .or_else(|| pod["metadata"]["uid"].as_str().map(str::to_owned));
         let may_evict = |pod: &Value| self.ask_budgets(call, pod);
-        if call.dry_run {
+        // kubectl asks for a dry run here, not in the query.
+        if call.dry_run || asks_dry_run(&eviction["deleteOptions"]) {
             return may_evict(&pod);
         }
         let plain = Call {
@@ -140,7 +141,10 @@ impl Server {
             .map(|pod| pod.value())
             .collect();
         let count = budgets::count(budget, &pods);
-        if count.allowed > 0 {
+        // One that is not well takes nothing away from those that are, as long as these are enough.
+        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+        let enough = count.desired > 0 && count.healthy >= count.desired;
+        if count.allowed > 0 || !budgets::is_ready(pod) && (always || enough) {
             return Ok(());
         }
         let name = budget["metadata"]["name"].as_str().unwrap_or_default();

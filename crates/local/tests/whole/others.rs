@@ -172,15 +172,44 @@ async fn pods_of_others_are_placed_too() {
             .filter(|group| group["metadata"]["ownerReferences"][0]["uid"] == uid.as_str());
         same("one PodGroup for both", theirs.count(), 1)
     }));
+    cases.push(case("of no scheduler", async {
+        // As `kubectl run` makes it.
+        let mut bare = pod("bare", "sleep 10");
+        bare["spec"].as_object_mut().unwrap().remove("schedulerName");
+        field.make_pod(bare).await?;
+        reaches(&field, "bare", "Running").await?;
+        let bare = field.pod("bare").await;
+        let group = text(&bare["metadata"]["annotations"]["scheduling.k8s.io/group-name"]);
+        let group = field.get(&format!("{GROUPS}/{group}")).await.unwrap_or_default();
+        same("its queue", text(&group["spec"]["queue"]), "default".to_owned())?;
+        reaches(&field, "bare", "Succeeded").await
+    }));
     cases.push(case("not ours", async {
         let mut foreign = pod("foreign", "sleep 5");
-        foreign["spec"]["schedulerName"] = "default-scheduler".into();
+        foreign["spec"]["schedulerName"] = "another".into();
         field.make_pod(foreign).await?;
         field.pass(120.0).await;
         let node = field.pod("foreign").await["spec"]["nodeName"].take();
         same("its node", node, Value::Null)
     }));
     all(cases).await;
+    field.stop(count::NONE).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_go_with_their_node() {
+    let field = Field::new(vec![pool("all", 1, 8)]).await;
+    let lost = case("lost", async {
+        field.make_pod(pod("lost", "serve")).await?;
+        reaches(&field, "lost", "Running").await?;
+        field.send("DELETE", "/api/v1/nodes/all-0", &Value::Null).await?;
+        let gone = async || {
+            let lost = field.pod("lost").await;
+            (lost.is_null(), lost["status"]["phase"].clone())
+        };
+        field.until("gone", gone).await
+    });
+    all(vec![lost]).await;
     field.stop(count::NONE).await;
 }
 

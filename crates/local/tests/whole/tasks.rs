@@ -72,7 +72,12 @@ async fn jobs_are_scaled_while_they_run() {
             field.send("PUT", &path, &current).await?;
             field.runs(&name, to as usize).await?;
             let expected: Vec<String> = (0..to).map(|index| format!("{name}-a-{index}")).collect();
-            same("pods", names(&name).await, expected)?;
+            // Those that are one too many may take a moment to go.
+            let is_scaled = async || {
+                let found = names(&name).await;
+                (found == expected, found)
+            };
+            field.until("scaled", is_scaled).await?;
             let after = field.uids(&name).await;
             let kept = before.iter().filter(|pod| after.contains(pod)).count();
             same("pods that ran on", kept, from.min(to) as usize)?;

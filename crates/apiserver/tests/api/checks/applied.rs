@@ -129,6 +129,23 @@ pub async fn check(w: &World, t: &mut Tally) {
         "Apply failed with 1 conflict: conflict with \"editor\" using v1: .data.m",
     );
 
+    let versioned = |version: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": version}, "data": {"n": version}});
+    let by_version = by("by-version");
+    let stale = w.apply(&by_version, &versioned(&created.version())).await;
+    t.refused(
+        "whoever names a version wants no other",
+        &stale,
+        409,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    );
+    let version = w.get(&format!("{maps}/a")).await.version();
+    let fresh = w.apply(&by_version, &versioned(&version)).await;
+    t.check(
+        "and gets what it names",
+        fresh.code == 200 && fresh.body["data"]["n"] == version.as_str(),
+        &fresh.body,
+    );
+
     let pods = format!("/api/v1/namespaces/{ns}/pods");
     let pod = |containers: Value| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"schedulerName": "nobody", "containers": containers}});
     let made = w

@@ -420,4 +420,90 @@ pub async fn check(w: &World, t: &mut Tally) {
         w.gone(&path).await && w.gone(&widgets).await,
         (),
     );
+    versions(w, t, &ns).await;
+}
+
+/// Which version objects are stored in may change, and may be kept from clients.
+async fn versions(w: &World, t: &mut Tally, ns: &str) {
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let group = "versions.example.com";
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let version = |name: &str, served: bool, storage: bool| json!({"name": name, "served": served, "storage": storage, "schema": schema});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("things.{group}")},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [version("v1", true, true), version("v2", true, false)],
+        },
+    });
+    w.post(crds, &definition).await;
+    let things = |version: &str| format!("/apis/{group}/{version}/namespaces/{ns}/things");
+    let is_served = async |version: &str| w.get(&things(version)).await.code == 200;
+    w.eventually(|| async { is_served("v1").await && is_served("v2").await })
+        .await;
+    let thing = json!({"apiVersion": format!("{group}/v1"), "kind": "Thing", "metadata": {"name": "old"}, "spec": {"a": 1}});
+    w.post(&things("v1"), &thing).await;
+
+    let path = format!("{crds}/things.{group}");
+    let change = json!({"spec": {"versions": [version("v1", true, false), version("v2", true, true)]}});
+    let changed = w.merge(&path, &change).await;
+    t.check(
+        "versions that objects were ever stored in are told",
+        changed.body["status"]["storedVersions"] == json!(["v1", "v2"]),
+        &changed.body,
+    );
+    let as_v2 = |object: &Value| object["apiVersion"] == format!("{group}/v2");
+    let one = w.get(&format!("{}/old", things("v2"))).await;
+    t.check(
+        "an object from before is of the version that it is read in",
+        as_v2(&one.body) && one.body["spec"]["a"] == 1,
+        &one.body,
+    );
+    let list = w.get(&things("v2")).await;
+    t.check("so it is in lists", as_v2(&list.body["items"][0]), &list.body);
+    // Watches may break off while the change of the definition gets around.
+    let told = w.eventually(|| async {
+        let mut events = w.watch(&format!("{}?watch=true", things("v2"))).await;
+        as_v2(&events.next().await["object"])
+    });
+    t.check("and in events", told.await, ());
+    let merged = w
+        .merge(&format!("{}/old", things("v2")), &json!({"spec": {"a": 2}}))
+        .await;
+    t.check(
+        "it can be changed",
+        merged.code == 200 && as_v2(&merged.body) && merged.body["spec"]["a"] == 2,
+        &merged.body,
+    );
+    let before = w.get(&format!("{}/old", things("v1"))).await;
+    t.check(
+        "and read in the version from before",
+        before.body["apiVersion"] == format!("{group}/v1") && before.body["spec"]["a"] == 2,
+        &before.body,
+    );
+
+    let change = json!({"spec": {"versions": [version("v1", true, false), version("v2", false, true)]}});
+    w.merge(&path, &change).await;
+    let hidden = w
+        .eventually(|| async { w.get(&things("v2")).await.code == 404 && is_served("v1").await })
+        .await;
+    t.check("a version that is only stored is not served", hidden, ());
+    let told = w.eventually(|| async {
+        let found = w.get(&format!("/apis/{group}")).await.body;
+        let versions = found["versions"].as_array().cloned().unwrap_or_default();
+        let names: Vec<&Value> = versions.iter().map(|version| &version["version"]).collect();
+        names == ["v1"]
+    });
+    t.check("nor told", told.await, ());
+    let kept = w.get(&format!("{}/old", things("v1"))).await;
+    t.check(
+        "its objects are there in the others",
+        kept.code == 200 && kept.body["spec"]["a"] == 2,
+        &kept.body,
+    );
+    w.delete(&path, &Value::Null).await;
 }

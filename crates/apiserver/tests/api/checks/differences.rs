@@ -35,10 +35,12 @@ pub async fn check(w: &World, t: &mut Tally) {
         "items of lists" => items_of_lists,
         "fields that are there twice in a body" => twice,
         "validation of built-in kinds" => validation,
+        "other defaults of built-in kinds" => defaults,
         "empty lists and maps of built-in kinds" => empty,
         "wrong types in built-in kinds" => wrong_types,
         "an item without its key in a strategic patch" => keyless,
         "descriptions of the columns of tables" => descriptions,
+        "columns of ingresses, bindings of roles, EndpointSlices and others" => few_columns,
         "CEL" => cel,
         "deletion of a CRD" => deletion_of_a_crd,
         "a CRD with the group and plural of a built-in resource" => built_in_again,
@@ -283,6 +285,71 @@ async fn validation(w: &World, t: &mut Tally, ns: &str) {
              does not match template `labels`",
         ),
         (201, ""),
+    );
+}
+
+async fn defaults(w: &World, t: &mut Tally, ns: &str) {
+    let core = format!("/api/v1/namespaces/{ns}");
+    let account = json!({"metadata": {"name": "p"}, "spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "x"}]}});
+    let account = w.post(&format!("{core}/pods?dryRun=All"), &account).await;
+    // Kubernetes has a plugin for it, which the control plane of the tests runs without.
+    t.differs(
+        "a pod has the account of its namespace",
+        json!([
+            account.body["spec"]["serviceAccountName"],
+            account.body["spec"]["serviceAccount"]
+        ]),
+        json!([null, null]),
+        json!(["default", "default"]),
+    );
+    let service =
+        json!({"metadata": {"name": "outside"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    let service = w.post(&format!("{core}/services"), &service).await;
+    t.differs(
+        "a Service has ports of nodes",
+        service.body["spec"]["ports"][0]["nodePort"].is_number(),
+        true,
+        false,
+    );
+    w.delete(&format!("{core}/services/outside"), &Value::Null).await;
+    let deployment = json!({"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"app": "a"}},
+        "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}});
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments?dryRun=All");
+    let deployment = w.post(&path, &deployment).await;
+    t.differs(
+        "a Deployment has a strategy",
+        deployment.body["spec"]["strategy"]["type"].clone(),
+        json!("RollingUpdate"),
+        Value::Null,
+    );
+    for path in [
+        "/api/v1/namespaces/default/services/kubernetes",
+        "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
+    ] {
+        t.differs(
+            &format!("{path} is there from the start"),
+            w.get(path).await.code,
+            200,
+            404,
+        );
+    }
+}
+
+async fn few_columns(w: &World, t: &mut Tally, _: &str) {
+    let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    let path = "/apis/networking.k8s.io/v1/ingresses";
+    let (_, _, body) = w.raw(Method::GET, path, &accept, Vec::new()).await;
+    let table: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let columns = table["columnDefinitions"].as_array().cloned().unwrap_or_default();
+    let names: Vec<&str> = columns
+        .iter()
+        .filter_map(|column| column["name"].as_str())
+        .collect();
+    t.differs(
+        "ingresses have columns of their own",
+        names,
+        vec!["Name", "Class", "Hosts", "Address", "Ports", "Age"],
+        vec!["Name", "Age"],
     );
 }
 

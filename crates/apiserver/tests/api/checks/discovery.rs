@@ -152,6 +152,8 @@ pub async fn check(w: &World, t: &mut Tally) {
         printed["kind"] == "Table" && columns == ["Name", "Data", "Age"],
         &columns,
     );
+    included(w, t, &maps).await;
+    often_seen(w, t, &ns).await;
     let row = &printed["rows"][0];
     t.check(
         "with cells and metadata",
@@ -248,5 +250,216 @@ pub async fn check(w: &World, t: &mut Tally) {
         "an administrator may do everything",
         review.code == 201 && review.body["status"]["allowed"] == true,
         &review.body,
+    );
+}
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+async fn table(w: &World, path: &str) -> (u16, Value) {
+    let (code, _, body) = w.raw(Method::GET, path, &[("accept", TABLE)], Vec::new()).await;
+    (code, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+/// How much of an object is in a table.
+async fn included(w: &World, t: &mut Tally, maps: &str) {
+    let row = async |include: &str| {
+        let (_, table) = table(w, &format!("{maps}/m?includeObject={include}")).await;
+        table["rows"][0]["object"].clone()
+    };
+    let whole = row("Object").await;
+    t.check(
+        "a table can have whole objects",
+        whole["kind"] == "ConfigMap" && whole["apiVersion"] == "v1" && whole["data"]["a"] == "1",
+        &whole,
+    );
+    let (_, list) = table(
+        w,
+        &format!("{maps}?includeObject=Object&fieldSelector=metadata.name%3Dm"),
+    )
+    .await;
+    let whole = &list["rows"][0]["object"];
+    t.check("so can that of a list", whole["data"]["a"] == "1", whole);
+    let metadata = row("Metadata").await;
+    t.check(
+        "or their metadata",
+        metadata["kind"] == "PartialObjectMetadata" && metadata.get("data").is_none(),
+        &metadata,
+    );
+    let none = row("None").await;
+    t.check("or nothing of them", none.is_null(), &none);
+    let (code, refused) = table(w, &format!("{maps}/m?includeObject=Some")).await;
+    let words = "Unable to convert to Table as requested: includeObject: Unsupported value: \"Some\"";
+    t.check(
+        "nothing else",
+        code == 400
+            && refused["message"]
+                .as_str()
+                .is_some_and(|said| said.contains(words)),
+        &refused,
+    );
+}
+
+/// The columns of kinds that users see often, and what is in them.
+async fn often_seen(w: &World, t: &mut Tally, ns: &str) {
+    let replicas: &[&str] = &[
+        "Desired",
+        "Current",
+        "Ready",
+        "Age",
+        "Containers",
+        "Images",
+        "Selector",
+    ];
+    let kinds: [(&str, &[&str]); 11] = [
+        (
+            "apps/v1/deployments",
+            &[
+                "Ready",
+                "Up-to-date",
+                "Available",
+                "Age",
+                "Containers",
+                "Images",
+                "Selector",
+            ],
+        ),
+        ("apps/v1/replicasets", replicas),
+        ("core/v1/replicationcontrollers", replicas),
+        ("apps/v1/statefulsets", &["Ready", "Age", "Containers", "Images"]),
+        (
+            "apps/v1/daemonsets",
+            &[
+                "Desired",
+                "Current",
+                "Ready",
+                "Up-to-date",
+                "Available",
+                "Node Selector",
+                "Age",
+                "Containers",
+                "Images",
+                "Selector",
+            ],
+        ),
+        (
+            "batch/v1/jobs",
+            &[
+                "Status",
+                "Completions",
+                "Duration",
+                "Age",
+                "Containers",
+                "Images",
+                "Selector",
+            ],
+        ),
+        (
+            "batch/v1/cronjobs",
+            &[
+                "Schedule",
+                "Timezone",
+                "Suspend",
+                "Active",
+                "Last Schedule",
+                "Age",
+                "Containers",
+                "Images",
+                "Selector",
+            ],
+        ),
+        ("core/v1/resourcequotas", &["Request", "Limit", "Age"]),
+        (
+            "core/v1/persistentvolumeclaims",
+            &[
+                "Status",
+                "Volume",
+                "Capacity",
+                "Access Modes",
+                "StorageClass",
+                "VolumeAttributesClass",
+                "Age",
+                "VolumeMode",
+            ],
+        ),
+        (
+            "core/v1/persistentvolumes",
+            &[
+                "Capacity",
+                "Access Modes",
+                "Reclaim Policy",
+                "Status",
+                "Claim",
+                "StorageClass",
+                "VolumeAttributesClass",
+                "Reason",
+                "Age",
+                "VolumeMode",
+            ],
+        ),
+        (
+            "storage.k8s.io/v1/storageclasses",
+            &[
+                "Provisioner",
+                "ReclaimPolicy",
+                "VolumeBindingMode",
+                "AllowVolumeExpansion",
+                "Age",
+            ],
+        ),
+    ];
+    for (path, expected) in kinds {
+        let path = match path.strip_prefix("core/") {
+            Some(path) => format!("/api/{path}"),
+            None => format!("/apis/{path}"),
+        };
+        let (_, table) = table(w, &path).await;
+        let columns = table["columnDefinitions"].as_array().cloned().unwrap_or_default();
+        let names: Vec<&str> = columns
+            .iter()
+            .skip(1)
+            .filter_map(|column| column["name"].as_str())
+            .collect();
+        t.check(&format!("the columns of {path}"), names == expected, &names);
+    }
+
+    let volumes = "/api/v1/persistentvolumes";
+    let spec = json!({"capacity": {"storage": "1024Mi"}, "hostPath": {"path": "/x"},
+        "accessModes": ["ReadWriteMany", "ReadWriteOnce"], "storageClassName": "conf-none"});
+    w.post(
+        volumes,
+        &json!({"metadata": {"name": "conf-shown"}, "spec": spec}),
+    )
+    .await;
+    let (_, volume) = table(w, &format!("{volumes}/conf-shown")).await;
+    let cells = &volume["rows"][0]["cells"];
+    t.check(
+        "access modes are short",
+        cells[1] == "1Gi" && cells[2] == "RWO,RWX" && cells[3] == "Retain",
+        cells,
+    );
+    w.delete(&format!("{volumes}/conf-shown"), &Value::Null).await;
+
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    let pod = json!({"metadata": {"name": "shown"}, "spec": {"schedulerName": "nobody", "nodeName": "n1",
+        "initContainers": [{"name": "i", "image": "x"}, {"name": "side", "image": "x", "restartPolicy": "Always"}],
+        "containers": [{"name": "c", "image": "x"}]}});
+    w.post(&pods, &pod).await;
+    let cells = async || {
+        let (_, table) = table(w, &format!("{pods}/shown")).await;
+        table["rows"][0]["cells"].clone()
+    };
+    let status = json!({"status": {"initContainerStatuses": [{"name": "i", "image": "x", "imageID": "", "ready": false,
+        "restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 1, "finishedAt": "2020-01-01T00:00:00Z"}}}]}});
+    w.merge(&format!("{pods}/shown/status"), &status).await;
+    let seen = cells().await;
+    t.check(
+        "a pod tells how it begins",
+        seen[1] == "0/2"
+            && seen[2] == "Init:CrashLoopBackOff"
+            && seen[3]
+                .as_str()
+                .is_some_and(|text| text.starts_with("3 (") && text.ends_with(" ago)")),
+        &seen,
     );
 }

@@ -34,7 +34,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 /// Checks that there have to be, so that none gets lost.
-const FEWEST: usize = 350;
+const FEWEST: usize = 390;
 /// How long something that happens by itself may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 

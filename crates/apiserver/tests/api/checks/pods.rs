@@ -297,6 +297,18 @@ pub async fn check(w: &World, t: &mut Tally) {
         &waiting.body["kind"],
     );
 
+    w.post(&pods, &pod("tried")).await;
+    let mut trial = eviction("tried");
+    trial["deleteOptions"] = json!({"dryRun": ["All"]});
+    let tried = w.post(&format!("{pods}/tried/eviction"), &trial).await;
+    t.check(
+        "an eviction can be tried in its options",
+        tried.code == 201 && w.get(&format!("{pods}/tried")).await.code == 200,
+        &tried.body,
+    );
+    unready_pods_are_evicted(w, t, &ns).await;
+    amounts(w, t, &pods).await;
+
     let mut gated = pod("gated");
     gated["spec"]["schedulingGates"] = json!([{"name": "example.com/g"}]);
     w.post(&pods, &gated).await;
@@ -322,4 +334,63 @@ pub async fn check(w: &World, t: &mut Tally) {
     t.check("by its name", logs.code == 204, &logs.body);
     let logs = w.get(&format!("{pods}/gated/log")).await;
     t.check("a pod without a node has no log", logs.code == 204, &logs.body);
+}
+
+/// A budget counts those that are well; the others may go as long as these are enough.
+async fn unready_pods_are_evicted(w: &World, t: &mut Tally, ns: &str) {
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    for (name, ready) in [("well", "True"), ("unwell", "False")] {
+        let spec =
+            json!({"schedulerName": "nobody", "nodeName": "n1", "containers": [{"name": "c", "image": "x"}]});
+        let pod = json!({"metadata": {"name": name, "labels": {"app": "y"}}, "spec": spec});
+        w.post(&pods, &pod).await;
+        let status =
+            json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}});
+        w.merge(&format!("{pods}/{name}/status"), &status).await;
+    }
+    let budgets = format!("/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets");
+    let spec = json!({"minAvailable": 1, "selector": {"matchLabels": {"app": "y"}}});
+    w.post(&budgets, &json!({"metadata": {"name": "y"}, "spec": spec}))
+        .await;
+    let counted = w.eventually(|| async {
+        let status = w.get(&format!("{budgets}/y")).await.body["status"].take();
+        status["currentHealthy"] == 1 && status["desiredHealthy"] == 1
+    });
+    t.check("a budget counts those that are ready", counted.await, ());
+    let evict = async |name: &str| {
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
+        w.post(&format!("{pods}/{name}/eviction"), &eviction).await
+    };
+    let well = evict("well").await;
+    t.check("one that is ready is kept", well.code == 429, &well.body);
+    let unwell = evict("unwell").await;
+    t.check("one that is not is evicted", unwell.code == 201, &unwell.body);
+}
+
+/// Amounts are read, and written in one form.
+async fn amounts(w: &World, t: &mut Tally, pods: &str) {
+    let trial = format!("{pods}?dryRun=All");
+    let with = |requests: Value| {
+        let container = json!({"name": "c", "image": "x", "resources": {"requests": requests}});
+        json!({"metadata": {"name": "amounts"}, "spec": {"schedulerName": "nobody", "containers": [container]}})
+    };
+    let pod = w
+        .post(
+            &trial,
+            &with(json!({"cpu": "0.5", "memory": "1024Mi", "ephemeral-storage": 1000})),
+        )
+        .await;
+    let requests = &pod.body["spec"]["containers"][0]["resources"]["requests"];
+    t.check(
+        "amounts are written in one form",
+        *requests == json!({"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1k"}),
+        &pod.body,
+    );
+    let wrong = w.post(&trial, &with(json!({"cpu": "much"}))).await;
+    t.refused(
+        "what is no amount is refused",
+        &wrong,
+        400,
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    );
 }

@@ -226,6 +226,19 @@ pub async fn check(w: &World, t: &mut Tally) {
         began.elapsed(),
     );
 
+    let mut endless = w
+        .watch(&format!(
+            "{maps}?watch=true&resourceVersion={}&timeoutSeconds=0",
+            w.get(&maps).await.version()
+        ))
+        .await;
+    w.post(&maps, &json!({"metadata": {"name": "late"}})).await;
+    t.check(
+        "no time at all is the usual time",
+        endless.told().await == ("ADDED".to_owned(), "late".to_owned()),
+        (),
+    );
+
     let mut everywhere = w
         .watch(&format!(
             "/api/v1/secrets?watch=true&resourceVersion={}&fieldSelector=metadata.namespace%3D{ns}",
@@ -296,6 +309,16 @@ async fn in_forms(w: &World, t: &mut Tally, secrets: &str) {
                 == json!({"annotations": {"k8s.io/initial-events-end": "true"},
                     "resourceVersion": bookmark["object"]["metadata"]["resourceVersion"]}),
         &bookmark,
+    );
+    let mut whole = w
+        .watch_as(&format!("{initial}&includeObject=Object"), table)
+        .await;
+    let first = whole.next().await;
+    let object = &first["object"]["rows"][0]["object"];
+    t.check(
+        "a table can have whole objects in events",
+        object["kind"] == "Secret" && object["type"] == "Opaque",
+        &first,
     );
     let mut partials = w
         .watch_as(
