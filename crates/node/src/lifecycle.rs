@@ -14,6 +14,9 @@ const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(300);
 /// A container that ran for so long begins anew.
 const LONG_RUN: SignedDuration = SignedDuration::from_secs(600);
 
+/// What a sidecar has between being told and being killed, when the main containers have used up the time of the pod.
+const LAST_CHANCE: SignedDuration = SignedDuration::from_secs(2);
+
 /// Reason of a container that was running when the node went away.
 const LOST: &str = "ContainerStatusUnknown";
 
@@ -87,12 +90,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    fn new(name: &str, role: Role) -> Live {
+    fn new(name: &str, role: Role, reason: &str) -> Live {
         Live {
             name: name.to_owned(),
             role,
             state: State::Waiting {
-                reason: "ContainerCreating".to_owned(),
+                reason: reason.to_owned(),
                 message: None,
                 until: None,
             },
@@ -109,6 +112,10 @@ impl Live {
 
     pub fn is_running(&self) -> bool {
         matches!(self.state, State::Running { .. })
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
     }
 
     /// The container runs.
@@ -188,6 +195,10 @@ fn after(time: Timestamp, wait: SignedDuration) -> Timestamp {
 pub(crate) struct Ending {
     /// What its containers have from being told to being killed.
     pub grace: SignedDuration,
+    /// When that is over.
+    pub until: Timestamp,
+    /// Sidecars do not wait for the others: the node stops, or the pod is not there any more.
+    pub at_once: bool,
     /// Reason and message of the failed pod; none for one that is deleted.
     pub failure: Option<(String, String)>,
 }
@@ -239,9 +250,10 @@ impl PodState {
             let mut all = first.iter().flatten().chain(second.iter().flatten());
             all.find(|known| known.name == name)
         };
+        let first_reason = first_reason(pod);
         let containers = with_roles(pod)
             .map(|(container, role)| {
-                let mut live = Live::new(&container.name, role);
+                let mut live = Live::new(&container.name, role, first_reason);
                 if let Some(known) = known(&container.name) {
                     resume(&mut live, known, now);
                 }
@@ -260,12 +272,12 @@ impl PodState {
             started,
             deadline: deadline.map(|seconds| after(started, SignedDuration::from_secs(seconds))),
         };
-        state.begin_anew();
+        state.begin_anew(first_reason);
         state
     }
 
     /// The volumes of a pod that goes on after a restart of the node are empty: its init containers run again.
-    fn begin_anew(&mut self) {
+    fn begin_anew(&mut self, first_reason: &str) {
         if self.is_decided() {
             return;
         }
@@ -275,7 +287,7 @@ impl PodState {
             {
                 let restarts = live.restarts;
                 let last = Some(ended.clone());
-                *live = Live::new(&live.name, live.role);
+                *live = Live::new(&live.name, live.role, first_reason);
                 (live.restarts, live.last) = (restarts, last);
             }
         }
@@ -308,13 +320,24 @@ impl PodState {
 
     /// Whether all init containers are done and sidecars are started.
     pub fn is_initialized(&self) -> bool {
-        self.containers.iter().all(|live| match (live.role, &live.state) {
+        self.containers.iter().all(|live| self.is_passed(live))
+    }
+
+    /// Whether a container does not keep the pod from being initialized (any more).
+    pub fn is_passed(&self, live: &Live) -> bool {
+        match (live.role, &live.state) {
             (Role::Main, _) => true,
             (Role::Init, State::Ended(ended)) => ended.code == 0,
             (Role::Init, _) => false,
-            (Role::Sidecar, State::Waiting { .. }) => false,
-            (Role::Sidecar, _) => true,
-        })
+            // A sidecar that is started again does not undo what the pod has become.
+            (Role::Sidecar, _) => live.started || self.has_begun(),
+        }
+    }
+
+    /// Whether a main container has run.
+    fn has_begun(&self) -> bool {
+        let mut mains = self.containers.iter().filter(|live| live.role == Role::Main);
+        mains.any(|live| !live.is_waiting() || live.last.is_some())
     }
 
     /// Whether the outcome of the pod is known, sidecars apart.
@@ -329,7 +352,11 @@ impl PodState {
         let everything_ends = self.ending.is_some();
         let is_decided = self.is_decided();
         for (index, live) in self.containers.iter().enumerate() {
-            let ends = everything_ends || live.unhealthy || (is_decided && live.role == Role::Sidecar);
+            let ends = live.unhealthy
+                || match live.role {
+                    Role::Sidecar => (everything_ends || is_decided) && self.is_turn(index),
+                    Role::Init | Role::Main => everything_ends,
+                };
             match live.told {
                 None if live.is_running() && ends => decision.terminate.push(index),
                 Some(told) if !told.killed && told.until <= now => decision.kill.push(index),
@@ -348,6 +375,29 @@ impl PodState {
         decision
     }
 
+    /// Whether a sidecar may end: those that started after it, which may need it, have ended.
+    fn is_turn(&self, index: usize) -> bool {
+        let at_once = self.ending.as_ref().is_some_and(|ending| ending.at_once);
+        at_once || !self.containers[index + 1..].iter().any(Live::is_running)
+    }
+
+    /// When a container is killed that is told to end now. Sidecars, whose turn comes late, share the grace of the pod.
+    pub fn killed_at(&self, index: usize, own_grace: SignedDuration, now: Timestamp) -> Timestamp {
+        let is_sidecar = self.containers[index].role == Role::Sidecar;
+        let (until, grace) = match &self.ending {
+            Some(ending) => (ending.until, ending.grace),
+            None if is_sidecar && self.is_decided() => {
+                let ends = self.containers.iter().filter_map(|live| match &live.state {
+                    State::Ended(ended) if live.role != Role::Sidecar => Some(ended.finished),
+                    _ => None,
+                });
+                (after(ends.max().unwrap_or(now), own_grace), own_grace)
+            }
+            None => return after(now, own_grace),
+        };
+        until.max(after(now, grace.min(LAST_CHANCE)))
+    }
+
     fn start_what_is_due(&self, decision: &mut Decision, now: Timestamp) {
         let mut start = |index: usize, live: &Live| match live.due() {
             Some(due) if due <= now => decision.start.push(index),
@@ -359,8 +409,10 @@ impl PodState {
                 (Role::Main, _) if self.is_final(live) => {}
                 (Role::Main, _) => start(index, live),
                 (Role::Init, State::Ended(ended)) if ended.code == 0 => {}
-                (Role::Sidecar, State::Running { .. }) => {}
-                (Role::Sidecar, State::Ended(_)) => start(index, live),
+                (Role::Sidecar, State::Running { .. }) if live.started => {}
+                (Role::Sidecar, State::Running { .. } | State::Ended(_)) if self.is_next_begun(index) => {
+                    start(index, live);
+                }
                 // Those behind it wait for it.
                 (Role::Init | Role::Sidecar, _) => {
                     start(index, live);
@@ -370,9 +422,28 @@ impl PodState {
         }
     }
 
+    /// Whether the container after this one has been let start already: then it does not wait once more.
+    fn is_next_begun(&self, index: usize) -> bool {
+        match self.containers.get(index + 1) {
+            Some(next) if next.role == Role::Main => self.has_begun(),
+            Some(next) => !next.is_waiting(),
+            None => true,
+        }
+    }
+
     /// Whether the deadline of the pod itself has come.
     pub fn is_past_deadline(&self, now: Timestamp) -> bool {
         self.ending.is_none() && self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+}
+
+/// Why containers wait at first, in the words of a kubelet.
+fn first_reason(pod: &Pod) -> &'static str {
+    let spec = pod.spec.as_ref();
+    let mut first = spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+    match first.next() {
+        Some(_) => "PodInitializing",
+        None => "ContainerCreating",
     }
 }
 

@@ -13,7 +13,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
@@ -23,6 +23,10 @@ use volcano_apiserver::{LogRequest, LogSource};
 const FILE_BYTES: u64 = 10 << 20;
 /// A longer line is written in parts.
 const LINE_BYTES: usize = 16 << 10;
+/// What is read of the end of a log for the last words of a container: more than a few of the longest lines.
+const LAST_BYTES: u64 = 64 << 10;
+/// How much of it they are at the most, in lines and in bytes, as with a kubelet.
+const LAST_WORDS: (u64, usize) = (80, 2048);
 /// Logs of so many runs of a container are kept: this one and the one before.
 const RUNS: usize = 2;
 
@@ -78,6 +82,20 @@ impl Logs {
         })
     }
 
+    /// The end of the log of a run; none if it printed nothing.
+    pub fn last_words(&self, uid: &str, container: &str, restart: i32) -> Option<String> {
+        let path = file(&self.place(uid, container), restart);
+        let mut lines = end_of(&put_aside(&path)).unwrap_or_default();
+        lines.extend(end_of(&path).unwrap_or_default());
+        let request = LogRequest {
+            tail_lines: Some(LAST_WORDS.0),
+            ..LogRequest::default()
+        };
+        let text = Selection::new(&request, Timestamp::now()).show(&lines);
+        let text = &text[text.len().saturating_sub(LAST_WORDS.1)..];
+        (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+    }
+
     /// Nothing of the pod is asked for any more.
     pub fn forget(&self, uid: &str) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,6 +125,20 @@ fn runs(place: &Path) -> Vec<i32> {
         .collect();
     runs.sort_unstable();
     runs
+}
+
+/// The last whole lines of a file.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(LAST_BYTES);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    if skipped > 0 {
+        let begin = bytes.iter().position(|byte| *byte == b'\n');
+        bytes.drain(..begin.map_or(bytes.len(), |at| at + 1));
+    }
+    Ok(bytes)
 }
 
 /// Writes the log of one run.
@@ -334,7 +366,8 @@ fn open(
         ([.., last], false) => *last,
         ([], false) => {
             return Err(format!(
-                "container {container:?} in pod {pod:?} is waiting to start"
+                "container {container:?} in pod {pod:?} is waiting to start: {}",
+                request.waits_because
             ));
         }
     };

@@ -13,6 +13,8 @@ use tokio::sync::Notify;
 const GATHER: Duration = Duration::from_millis(5);
 /// The end of all names in the cluster.
 const DOMAIN: &str = "svc.cluster.local";
+/// The kernel takes no longer one.
+const LONGEST_HOSTNAME: usize = 64;
 
 /// A pod of this node, as names are made of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +26,15 @@ pub(crate) struct Named {
     pub address: String,
     /// It has the host's network, so the names of the host count for it too.
     pub on_host: bool,
+    /// Addresses with the names that the pod itself gives them.
+    pub aliases: Vec<(String, Vec<String>)>,
 }
 
 impl Named {
     pub fn of(pod: &Pod, address: String, on_host: bool) -> Named {
         let spec = pod.spec.as_ref();
+        let aliases = spec.iter().flat_map(|spec| spec.host_aliases.iter().flatten());
+        let aliases = aliases.map(|alias| (alias.ip.clone(), alias.hostnames.clone().unwrap_or_default()));
         Named {
             namespace: pod.metadata.namespace.clone().unwrap_or_default(),
             hostname: hostname(pod),
@@ -36,7 +42,27 @@ impl Named {
             labels: pod.metadata.labels.clone().unwrap_or_default(),
             address,
             on_host,
+            aliases: aliases.collect(),
         }
+    }
+}
+
+/// The host name that a pod itself sees: with `setHostnameAsFQDN` the long one, if there is one.
+pub(crate) fn seen_hostname(pod: &Pod) -> Result<String, String> {
+    let short = hostname(pod);
+    let spec = pod.spec.as_ref();
+    let subdomain = spec.and_then(|spec| spec.subdomain.as_deref().filter(|name| !name.is_empty()));
+    let (Some(subdomain), Some(true)) = (subdomain, spec.and_then(|spec| spec.set_hostname_as_fqdn)) else {
+        return Ok(short);
+    };
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let long = format!("{short}.{subdomain}.{namespace}.{DOMAIN}");
+    match long.len() {
+        ..=LONGEST_HOSTNAME => Ok(long),
+        length => Err(format!(
+            "Failed to construct FQDN from pod hostname and cluster domain, FQDN {long} is too long ({LONGEST_HOSTNAME} \
+             characters is the max, {length} characters requested)"
+        )),
     }
 }
 
@@ -190,6 +216,12 @@ fn hosts(pod: &Named, host: &str, known: &Known) -> String {
         }
     }
     text.push_str(host);
+    if !pod.aliases.is_empty() {
+        text.push_str("# Entries added by HostAliases.\n");
+    }
+    for (address, names) in &pod.aliases {
+        let _ = writeln!(text, "{address}\t{}", names.join("\t"));
+    }
     text
 }
 
@@ -236,6 +268,7 @@ mod tests {
             labels: BTreeMap::from([("job".to_owned(), "mpi".to_owned())]),
             address: address.to_owned(),
             on_host: false,
+            aliases: Vec::new(),
         }
     }
 
@@ -289,6 +322,45 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("1.2.3.4 gateway\n"));
+    }
+
+    #[test]
+    fn names_that_a_pod_gives_itself_come_last() {
+        let pod: Pod = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "p", "namespace": "ns"},
+            "spec": {"containers": [], "hostAliases": [
+                {"ip": "10.1.1.1", "hostnames": ["db", "db.example.com"]},
+                {"ip": "10.1.1.2", "hostnames": ["cache"]},
+            ]},
+        }))
+        .unwrap();
+        let text = hosts(
+            &Named::of(&pod, "10.0.0.9".to_owned(), false),
+            "1.2.3.4 gateway\n",
+            &Known::default(),
+        );
+        let end = "1.2.3.4 gateway\n# Entries added by HostAliases.\n10.1.1.1\tdb\tdb.example.com\n10.1.1.2\tcache\n";
+        assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn a_pod_may_see_its_long_name() {
+        let seen = |name: &str, subdomain: &str, long: bool| {
+            let pod: Pod = serde_json::from_value(serde_json::json!({
+                "metadata": {"name": name, "namespace": "ns"},
+                "spec": {"containers": [], "subdomain": subdomain, "setHostnameAsFQDN": long},
+            }))
+            .unwrap();
+            seen_hostname(&pod)
+        };
+        assert_eq!(seen("p", "sub", false).unwrap(), "p");
+        assert_eq!(seen("p", "", true).unwrap(), "p");
+        assert_eq!(seen("p", "sub", true).unwrap(), "p.sub.ns.svc.cluster.local");
+        let problem = seen(&"p".repeat(60), "sub", true).unwrap_err();
+        assert!(
+            problem.contains("64 characters is the max, 85 characters"),
+            "{problem}"
+        );
     }
 
     #[test]

@@ -14,6 +14,9 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+/// A container that is not set up by then never will be: a mount of the host does not answer, say. Long enough for a machine
+/// that starts hundreds at a time.
+const SET_UP_LIMIT: Duration = Duration::from_secs(120);
 /// What the end of a container that was killed looks like.
 pub(crate) const KILLED: i32 = 137;
 /// Output that somebody else still holds is not waited for longer.
@@ -60,6 +63,17 @@ impl Process {
         log: LogWriter,
         ended: impl FnOnce(End) + Send + 'static,
     ) -> Result<Process, String> {
+        Process::start_within(SET_UP_LIMIT, program, outer, spec, log, ended).await
+    }
+
+    async fn start_within(
+        limit: Duration,
+        program: &Path,
+        outer: &Outer,
+        spec: &Spec,
+        log: LogWriter,
+        ended: impl FnOnce(End) + Send + 'static,
+    ) -> Result<Process, String> {
         let mut child = launch(program).map_err(|error| format!("{}: {error}", program.display()))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(mut input), Some(mut reports), Some(output)) = pipes else {
@@ -70,7 +84,15 @@ impl Process {
         // It may have ended already, with a report why.
         let _ = input.write_all(&text).await;
         let logging = tokio::spawn(copy(output, log));
-        match next(&mut reports).await {
+        let Ok(first) = tokio::time::timeout(limit, next(&mut reports)).await else {
+            // It may hang in the kernel, so that its end is not waited for. If it comes back, its orders have ended.
+            let _ = child.start_kill();
+            return Err(format!(
+                "the container was not set up within {} s: does a volume, or another file system of this machine, not answer?",
+                limit.as_secs()
+            ));
+        };
+        match first {
             Some(Report::Started) => {}
             Some(Report::Refused { message }) => {
                 drop(input);
@@ -233,4 +255,41 @@ async fn copy(mut output: ChildStderr, mut log: LogWriter) {
         }
     }
     log.end(Timestamp::now());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::Isolation;
+    use crate::logs::Logs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[tokio::test]
+    async fn a_container_that_is_never_set_up_is_given_up() {
+        let place = tempfile::tempdir().unwrap();
+        let program = place.path().join("hangs");
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let outer = Outer {
+            isolation: Isolation::None,
+            network: None,
+        };
+        let spec = Spec {
+            isolation: Isolation::None,
+            hostname: "h".to_owned(),
+            scratch: place.path().to_owned(),
+            mounts: Vec::new(),
+            shm_bytes: 1 << 20,
+            command: vec!["true".to_owned()],
+            env: Vec::new(),
+            directory: "/".into(),
+            user: None,
+            group: None,
+        };
+        let log = Logs::new(place.path()).begin("u", "c", 0).unwrap();
+        let limit = Duration::from_millis(50);
+        let started = Process::start_within(limit, &program, &outer, &spec, log, drop).await;
+        let problem = started.err().unwrap();
+        assert!(problem.contains("was not set up within 0 s"), "{problem}");
+    }
 }

@@ -5,7 +5,7 @@ use crate::container::{Isolation, Mount, Outer, Source, Spec};
 use crate::environment;
 use crate::fields::Facts;
 use crate::machine;
-use crate::names::{Named, hostname};
+use crate::names::{Named, seen_hostname};
 use crate::network::PodNetwork;
 use crate::objects::{self, Needed, Objects};
 use crate::volumes::{self, Claims, Volumes};
@@ -82,7 +82,7 @@ impl Room {
             .names
             .add(uid, named, &hosts, &context.host_names)
             .map_err(problem)?;
-        let hostname = hostname(pod);
+        let hostname = seen_hostname(pod).map_err(Problem::Network)?;
         fs::write(directory.join("hostname"), format!("{hostname}\n")).map_err(problem)?;
         // No DNS server can be reached from a network of its own: names that are not in /etc/hosts are unknown at once.
         fs::write(directory.join("resolv.conf"), "options timeout:1 attempts:1\n").map_err(problem)?;

@@ -224,12 +224,7 @@ fn conditions(pod: &Pod, state: &PodState, phase: &str, now: Timestamp) -> Vec<P
         (!names.is_empty()).then(|| names.join(" "))
     };
     let unready = names(&|live| live.role != Role::Init && !live.ready);
-    let uninitialized = names(&|live| match (live.role, &live.state) {
-        (Role::Main, _) => false,
-        (Role::Init, State::Ended(ended)) => ended.code != 0,
-        (Role::Sidecar, State::Waiting { .. }) => true,
-        (role, _) => role == Role::Init,
-    });
+    let uninitialized = names(&|live| !state.is_passed(live));
     let containers = match (phase, unready) {
         ("Succeeded", _) => Err(("PodCompleted", None)),
         ("Failed", _) => Err(("PodFailed", None)),

@@ -12,7 +12,7 @@ mod podgroup;
 mod queue;
 mod top;
 mod vcancel;
-mod version;
+pub mod version;
 mod vjobs;
 mod vqueues;
 mod vresume;

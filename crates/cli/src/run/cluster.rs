@@ -130,7 +130,8 @@ pub async fn rehearse(api: &Api, placed: &[Placed]) -> Result<(), Stop> {
         let path = format!("{}?dryRun=All&fieldValidation=Strict", one.path(namespace));
         match api.create_at(&path, &object).await {
             Ok(_) => {}
-            Err(error) if exists(&error) && one.may_exist() => {}
+            // Where it is tried in place of its own namespace, which is yet to be made, there may be one.
+            Err(error) if exists(&error) && (one.may_exist() || namespace != one.namespace) => {}
             // Nothing was said about the object.
             Err(error) if error.code() == 0 || error.code() == 401 || error.code() >= 500 => {
                 return Err(api.failure(&error).after(&one.manifest.wrong("")).into());

@@ -17,8 +17,10 @@ pub enum Update {
         at: usize,
         /// In words.
         text: String,
-        /// Whether it has not started.
+        /// Whether it, or a part of it, has not started.
         waits: bool,
+        /// Whether a pod of it has a node and is not over.
+        is_live: bool,
     },
     /// A pod of it.
     Pod {
@@ -77,8 +79,12 @@ async fn follow_job(api: &Api, at: usize, job: &Value, updates: &Sender<Update>)
                 let pod = Box::new(pod.clone());
                 let _ = sender.send(Update::Pod { at, pod });
             }
-            let (text, waits) = (watched.snapshot().to_string(), watched.waits());
-            let _ = sender.send(Update::State { at, text, waits });
+            let _ = sender.send(Update::State {
+                at,
+                text: watched.snapshot().to_string(),
+                waits: watched.waits() || watched.lacks_nodes(),
+                is_live: watched.is_live(),
+            });
         })
         .await
     };
@@ -119,11 +125,17 @@ async fn follow_pod(
         match pods.next().await {
             Change::Applied(pod) if pod.metadata.uid == uid => {
                 let text = format!("pod {name}: {}", pod.status());
-                let waits = pod.spec.node_name.is_empty();
+                let (waits, is_live) = (pod.spec.node_name.is_empty(), pod.is_on_node());
                 let end = pod.is_over().then(|| End::Phase(pod.status.phase.clone()));
                 let pod = Box::new(pod);
                 let _ = updates.send(Update::Pod { at, pod }).await;
-                let _ = updates.send(Update::State { at, text, waits }).await;
+                let state = Update::State {
+                    at,
+                    text,
+                    waits,
+                    is_live,
+                };
+                let _ = updates.send(state).await;
                 if let Some(end) = end {
                     return end;
                 }

@@ -203,6 +203,8 @@ struct Show<'a> {
     has_prefix: bool,
     /// Logs that are followed.
     logs: Output,
+    /// When something was last seen to run.
+    alive_at: Option<Instant>,
     /// Jobs and groups of which it was told why they wait.
     explained: BTreeSet<(String, String)>,
     tasks: JoinSet<()>,
@@ -221,6 +223,7 @@ impl<'a> Show<'a> {
             board,
             out: Out::standard(),
             logs: Output::new(),
+            alive_at: None,
             explained: BTreeSet::new(),
             tasks: JoinSet::new(),
             began: Instant::now(),
@@ -262,7 +265,12 @@ impl<'a> Show<'a> {
 
     fn take(&mut self, update: Update) -> Result<(), Failure> {
         match update {
-            Update::State { at, text, waits } => self.records[at].set_state(text, waits),
+            Update::State {
+                at,
+                text,
+                waits,
+                is_live,
+            } => self.records[at].set_state(text, waits, is_live),
             Update::Pod { at, pod } => {
                 self.records[at].see(&pod);
                 self.follow_log(at, *pod);
@@ -321,36 +329,51 @@ impl<'a> Show<'a> {
             return;
         }
         let patience = self.settings.patience;
+        let is_idle = self.is_idle();
         for at in 0..self.records.len() {
             let record = &self.records[at];
-            // In a cluster of others it is said once; here it is also asked whether anything can still happen.
-            if record.is_late(patience) && (self.settings.is_own || record.looked_at.is_none()) {
-                self.look_at(at).await;
+            // It is said once; in a system of its own where nothing runs it is also asked whether anything can still happen.
+            if record.is_late(patience) && (is_idle || record.looked_at.is_none()) {
+                self.look_at(at, is_idle).await;
             }
         }
         let mut left = self.records.iter().filter(|record| record.end.is_none());
-        if self.settings.is_own && left.all(|record| record.is_stuck && !record.has_live_pods()) {
+        if left.all(|record| record.is_stuck) {
             self.end_all(&End::Stuck);
         }
     }
 
+    /// Whether this system is there for these records alone, and nothing of them has run for a while: what ends makes room
+    /// for others, which take a moment to start.
+    fn is_idle(&mut self) -> bool {
+        if self.records.iter().any(|record| record.is_live) {
+            self.alive_at = Some(Instant::now());
+            self.records.iter_mut().for_each(|record| record.is_stuck = false);
+        }
+        let is_quiet = |at: Instant| at.elapsed() >= self.settings.patience;
+        self.settings.is_own && self.alive_at.is_none_or(is_quiet)
+    }
+
     /// Finds out why something waits, and tells it. Pods of a group wait for the same reason, which is told once.
-    async fn look_at(&mut self, at: usize) {
+    async fn look_at(&mut self, at: usize, is_idle: bool) {
         let told = self.explanation(&self.records[at]).await;
         let record = &mut self.records[at];
         record.looked_at = Some(Instant::now());
-        let text = match told {
-            Ok(told) if told.state == State::Waiting => {
-                record.is_stuck = true;
-                told.to_string()
-            }
+        let (is_stuck, text) = match told {
+            Ok(told) if told.state == State::Waiting => (true, told.to_string()),
+            Ok(told) if told.state == State::Running && !told.reasons.is_empty() => (false, told.to_string()),
             // It is about to start.
             Ok(_) => {
                 record.is_stuck = false;
                 return;
             }
-            Err(failure) => format!("{record} waits; why cannot be said: {failure}"),
+            // A pod that has no PodGroup is not Volcano's to explain.
+            Err(failure) => match record.unplaced_because() {
+                Some(why) => (true, format!("{record} waits: {why}")),
+                None => (false, format!("{record} waits; why cannot be said: {failure}")),
+            },
         };
+        record.is_stuck = is_stuck && is_idle;
         if self
             .explained
             .insert((record.namespace.clone(), record.explained_as()))
@@ -362,7 +385,10 @@ impl<'a> Show<'a> {
     /// Why something waits.
     async fn explanation(&self, record: &Record) -> Result<Explanation, Failure> {
         let conf = SchedulerArgs::of(self.settings.scheduler_conf.clone());
-        let (mut reader, conf) = planning::read(self.api, &conf).await?;
+        let (mut reader, mut conf) = planning::read(self.api, &conf).await?;
+        // Whoever made a PodGroup for a pod places it.
+        conf.scheduler_names
+            .extend(record.scheduler_name().map(str::to_owned));
         let name = record.explained_as();
         planning::add_job(self.api, &record.namespace, &name, &mut reader).await?;
         let cluster = planning::finish(reader, &conf)?;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use tokio::time::Instant;
-use volcano_api::names::{annotations, labels};
+use volcano_api::names::{SCHEDULER, annotations, labels};
 
 /// Names of tasks that speak for their Job.
 const MASTERS: [&str; 6] = ["master", "launcher", "mpimaster", "driver", "head", "chief"];
@@ -51,9 +51,13 @@ pub struct Record {
     pub logged_pods: u64,
     /// When it was last found out why it waits.
     pub looked_at: Option<Instant>,
-    /// Whether it would not start as things are.
+    /// Whether it, or the part of it that is left, would not start as things are.
     pub is_stuck: bool,
+    /// Whether a pod of it has a node and is not over.
+    pub is_live: bool,
     is_job: bool,
+    /// What the scheduler says of why a pod has no node.
+    unplaced_because: Option<String>,
     stored: Value,
     /// The task whose logs are shown.
     logged_task: String,
@@ -80,7 +84,9 @@ impl Record {
             logged_pods,
             looked_at: None,
             is_stuck: false,
+            is_live: false,
             is_job,
+            unplaced_because: None,
             stored,
             logged_task,
             waits_since: Some(Instant::now()),
@@ -112,10 +118,28 @@ impl Record {
         given.map_or_else(|| format!("podgroup-{}", self.uid()), str::to_owned)
     }
 
+    /// The scheduler that a pod of its own asks for.
+    pub fn scheduler_name(&self) -> Option<&str> {
+        self.stored["spec"]["schedulerName"]
+            .as_str()
+            .filter(|_| !self.is_job)
+    }
+
+    /// Why a pod waits of which nothing else is known: what its scheduler says, or that none says anything.
+    pub fn unplaced_because(&self) -> Option<String> {
+        let asked = self.scheduler_name()?;
+        Some(self.unplaced_because.clone().unwrap_or_else(|| {
+            format!(
+                "no scheduler has looked at it; its schedulerName is {asked:?}, Volcano's is {SCHEDULER:?}"
+            )
+        }))
+    }
+
     /// It is like this now.
-    pub fn set_state(&mut self, text: String, waits: bool) {
+    pub fn set_state(&mut self, text: String, waits: bool, is_live: bool) {
         self.is_news |= self.text != text;
         self.text = text;
+        self.is_live = is_live;
         match waits {
             true => drop(self.waits_since.get_or_insert_with(Instant::now)),
             false => {
@@ -139,6 +163,7 @@ impl Record {
                 ended: None,
                 failures: Vec::new(),
             });
+        self.unplaced_because = pod.unplaced_because().map(str::to_owned);
         record.node.clone_from(&pod.spec.node_name);
         record.status = pod.status();
         if !matches!(pod.status.phase.as_str(), "" | "Pending") {
@@ -158,6 +183,7 @@ impl Record {
     pub fn end_with(&mut self, end: End) {
         self.end = Some((end, Instant::now()));
         self.waits_since = None;
+        self.is_live = false;
     }
 
     /// Whether the log of a pod is shown.
@@ -172,13 +198,6 @@ impl Record {
             .waits_since
             .max(self.looked_at.filter(|_| self.waits_since.is_some()));
         since.is_some_and(|since| since.elapsed() >= patience)
-    }
-
-    /// Whether a pod of it has a node and is not over.
-    pub fn has_live_pods(&self) -> bool {
-        self.pods
-            .values()
-            .any(|pod| !pod.node.is_empty() && pod.ended.is_none())
     }
 
     /// How long it waited, and how long it has run since.
@@ -226,13 +245,33 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_without_a_node_says_what_its_scheduler_says() {
+        let stored = json!({"metadata": {"name": "p"}, "spec": {"schedulerName": "other"}});
+        let mut record = Record::new(false, stored);
+        assert_eq!(
+            record.unplaced_because().unwrap(),
+            "no scheduler has looked at it; its schedulerName is \"other\", Volcano's is \"volcano\""
+        );
+        let condition =
+            json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "full"});
+        let pod = json!({"status": {"conditions": [condition]}});
+        record.see(&serde_json::from_value(pod).unwrap());
+        assert_eq!(record.unplaced_because().unwrap(), "full");
+        let job = Record::new(
+            true,
+            json!({"metadata": {"name": "j"}, "spec": {"schedulerName": "volcano"}}),
+        );
+        assert_eq!(job.unplaced_because(), None);
+    }
+
+    #[test]
     fn what_has_started_is_not_late() {
         let mut record = Record::new(true, json!({"metadata": {"name": "j"}}));
         assert!(record.is_late(Duration::ZERO));
         assert!(!record.is_late(Duration::from_secs(60)));
-        record.set_state("Running".to_owned(), false);
+        record.set_state("Running".to_owned(), false, true);
         assert!(!record.is_late(Duration::ZERO));
-        record.set_state("Pending".to_owned(), true);
+        record.set_state("Pending".to_owned(), true, false);
         assert!(record.is_late(Duration::ZERO));
     }
 }

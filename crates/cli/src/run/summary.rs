@@ -43,6 +43,7 @@ fn headline(record: &Record, settings: &Settings) -> String {
     let how = match end {
         Some(End::Phase(phase)) => phase.clone(),
         Some(End::Deleted) => "was deleted".to_owned(),
+        Some(End::Stuck) if record.started.is_some() => "does not go on".to_owned(),
         Some(End::Stuck) => "does not start".to_owned(),
         Some(End::TimedOut(limit)) if settings.is_own => format!("was not over after {}", short(*limit)),
         Some(End::TimedOut(limit)) => {

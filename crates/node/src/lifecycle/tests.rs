@@ -103,6 +103,13 @@ fn a_sidecar_lets_others_start_and_ends_with_the_last_of_them() {
     let mut state = state("Never", init, &["a"]);
     assert_eq!(state.decide(at(0)).start, [0]);
     run(&mut state, 0, 0);
+    assert_eq!(
+        state.decide(at(0)),
+        Decision::default(),
+        "its startup probe has not passed"
+    );
+    assert!(!state.is_passed(&state.containers[0]));
+    state.containers[0].started = true;
     assert_eq!(state.decide(at(0)).start, [1]);
     run(&mut state, 1, 0);
     state.containers[1].end(ended(0, 0));
@@ -110,6 +117,7 @@ fn a_sidecar_lets_others_start_and_ends_with_the_last_of_them() {
     state.containers[0].end(ended(0, 1));
     assert_eq!(state.decide(at(1)).start, [0]);
     run(&mut state, 0, 1);
+    assert!(state.is_initialized(), "it was before the sidecar ran again");
     state.containers[2].end(ended(0, 2));
     let decision = state.decide(at(2));
     assert_eq!((decision.terminate, decision.is_over), (vec![0], false));
@@ -121,10 +129,7 @@ fn a_sidecar_lets_others_start_and_ends_with_the_last_of_them() {
 fn who_is_told_to_end_is_killed_when_the_grace_is_over() {
     let mut state = state("Always", json!([]), &["a"]);
     run(&mut state, 0, 0);
-    state.ending = Some(Ending {
-        grace: SignedDuration::from_secs(5),
-        failure: None,
-    });
+    state.ending = Some(ending(5, 6));
     assert_eq!(state.decide(at(1)).terminate, [0]);
     state.containers[0].told = Some(Told {
         until: at(6),
@@ -136,6 +141,110 @@ fn who_is_told_to_end_is_killed_when_the_grace_is_over() {
     state.containers[0].end(ended(137, 6));
     let decision = state.decide(at(6));
     assert_eq!((decision.start.is_empty(), decision.is_over), (true, true));
+}
+
+fn ending(grace: i64, until: i64) -> Ending {
+    Ending {
+        grace: SignedDuration::from_secs(grace),
+        until: at(until),
+        at_once: false,
+        failure: None,
+    }
+}
+
+/// Two sidecars and a main container, all of which run.
+fn with_sidecars(policy: &str) -> PodState {
+    let init = json!([{"name": "s", "restartPolicy": "Always"}, {"name": "t", "restartPolicy": "Always"}]);
+    let mut state = state(policy, init, &["a"]);
+    for index in 0..3 {
+        run(&mut state, index, 0);
+        state.containers[index].started = true;
+    }
+    state
+}
+
+#[test]
+fn a_sidecar_that_fails_before_it_has_started_lets_nobody_start() {
+    let init = json!([{"name": "s", "restartPolicy": "Always"}]);
+    let mut state = state("Never", init, &["a"]);
+    run(&mut state, 0, 0);
+    state.containers[0].end(ended(1, 0));
+    assert_eq!(state.decide(at(0)).start, [0]);
+    run(&mut state, 0, 0);
+    state.containers[0].started = true;
+    assert_eq!(state.decide(at(0)).start, [1]);
+}
+
+#[test]
+fn sidecars_of_a_pod_that_ends_go_after_the_others_and_the_last_one_first() {
+    let mut state = with_sidecars("Always");
+    state.ending = Some(ending(30, 31));
+    for (at_second, index) in [(1, 2), (2, 1), (3, 0)] {
+        let decision = state.decide(at(at_second));
+        assert_eq!((decision.terminate, decision.is_over), (vec![index], false));
+        let own = SignedDuration::from_secs(30);
+        assert_eq!(
+            state.killed_at(index, own, at(at_second)),
+            at(31),
+            "the grace is the pod's"
+        );
+        state.containers[index].told = Some(Told {
+            until: at(31),
+            killed: false,
+        });
+        assert!(state.decide(at(at_second)).terminate.is_empty());
+        state.containers[index].end(ended(143, at_second));
+    }
+    assert!(state.decide(at(3)).is_over);
+}
+
+#[test]
+fn a_sidecar_whose_turn_comes_too_late_has_a_moment() {
+    let mut state = with_sidecars("Always");
+    let own = SignedDuration::from_secs(30);
+    state.ending = Some(ending(30, 31));
+    assert_eq!(state.killed_at(1, own, at(31)), at(33));
+    state.ending = Some(ending(0, 1));
+    assert_eq!(state.killed_at(1, own, at(1)), at(1));
+}
+
+#[test]
+fn nobody_waits_for_others_when_the_node_stops() {
+    let mut state = with_sidecars("Always");
+    state.ending = Some(Ending {
+        at_once: true,
+        ..ending(2, 3)
+    });
+    assert_eq!(state.decide(at(1)).terminate, [0, 1, 2]);
+}
+
+#[test]
+fn sidecars_share_the_grace_that_begins_with_the_end_of_the_main_containers() {
+    let mut state = with_sidecars("Never");
+    let own = SignedDuration::from_secs(30);
+    state.containers[2].end(ended(0, 10));
+    assert_eq!(state.decide(at(10)).terminate, [1]);
+    assert_eq!(state.killed_at(1, own, at(10)), at(40));
+    state.containers[1].end(ended(143, 20));
+    assert_eq!(state.decide(at(20)).terminate, [0]);
+    assert_eq!(state.killed_at(0, own, at(20)), at(40));
+}
+
+#[test]
+fn containers_wait_for_their_creation_or_for_those_that_run_first() {
+    let reasons = |init: Value| -> Vec<String> {
+        let state = state("Never", init, &["a"]);
+        let reason = |live: &Live| match &live.state {
+            State::Waiting { reason, .. } => reason.clone(),
+            other => panic!("{other:?}"),
+        };
+        state.containers.iter().map(reason).collect()
+    };
+    assert_eq!(reasons(json!([])), ["ContainerCreating"]);
+    assert_eq!(
+        reasons(json!([{"name": "i"}])),
+        ["PodInitializing", "PodInitializing"]
+    );
 }
 
 #[test]

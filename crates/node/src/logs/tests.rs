@@ -110,8 +110,42 @@ async fn files_are_bounded_and_the_last_two_runs_are_kept() {
         .map(|entry| entry.unwrap().metadata().unwrap().len())
         .sum();
     assert!(bytes <= 4 * FILE_BYTES, "{bytes}");
-    let problem = text(&logs, request(|request| request.container = "d".to_owned())).await;
-    assert!(problem.unwrap_err().contains("is waiting to start"));
+    let waiting = request(|request| {
+        (request.pod, request.container) = ("p".to_owned(), "d".to_owned());
+        request.waits_because = "ContainerCreating".to_owned();
+    });
+    assert_eq!(
+        text(&logs, waiting).await.unwrap_err(),
+        "container \"d\" in pod \"p\" is waiting to start: ContainerCreating"
+    );
+}
+
+#[test]
+fn the_last_words_are_the_end_of_the_log() {
+    let place = tempfile::tempdir().unwrap();
+    let logs = Logs::new(place.path());
+    let said = |text: &str| {
+        let mut writer = logs.begin("u", "c", 0).unwrap();
+        writer.print(text.as_bytes(), at(1)).unwrap();
+        writer.end(at(1));
+        logs.last_words("u", "c", 0)
+    };
+    assert_eq!(said(""), None);
+    assert_eq!(said("one\ntwo").as_deref(), Some("one\ntwo"));
+    let many: String = (0..100).map(|number| format!("{number}\n")).collect();
+    let words = said(&many).unwrap();
+    assert!(
+        words.starts_with("20\n21\n") && words.ends_with("99\n"),
+        "{words}"
+    );
+    let long = format!("{}end\n", "x".repeat(200_000));
+    let words = said(&long).unwrap();
+    assert!(
+        words.len() == 2048 && words.ends_with("xend\n"),
+        "{}",
+        words.len()
+    );
+    assert_eq!(logs.last_words("u", "c", 1), None, "another run");
 }
 
 #[tokio::test]

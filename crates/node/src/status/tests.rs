@@ -102,6 +102,8 @@ fn a_pod_that_was_ended_has_succeeded_only_if_all_of_it_has() {
         let mut state = after(&pod, &[happening]);
         state.ending = Some(Ending {
             grace: SignedDuration::ZERO,
+            until: at(9),
+            at_once: false,
             failure: failure.clone(),
         });
         assert_eq!(phase(&state), expected, "{happening} {failure:?}");

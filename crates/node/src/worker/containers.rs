@@ -5,7 +5,7 @@ use crate::lifecycle::{Live, State, Told};
 use crate::probes;
 use crate::process::{End, Orders, Process};
 use crate::room::StartProblem;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 const HOOK_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 impl Worker {
-    fn container(&self, index: usize) -> Option<Container> {
+    pub(super) fn container(&self, index: usize) -> Option<Container> {
         let name = &self.state.containers.get(index)?.name;
         crate::fields::container_named(&self.pod, name).cloned()
     }
@@ -131,15 +131,9 @@ impl Worker {
     }
 
     pub(super) fn terminate(&mut self, index: usize, now: Timestamp) {
-        let grace = match &self.state.ending {
-            Some(ending) => ending.grace,
-            None => self.own_grace(),
-        };
+        let until = self.state.killed_at(index, self.own_grace(), now);
         let Live { name, told, .. } = &mut self.state.containers[index];
-        *told = Some(Told {
-            until: later(now, grace),
-            killed: false,
-        });
+        *told = Some(Told { until, killed: false });
         let message = format!("Stopping container {name}");
         if !self.is_stopping {
             self.event(false, "Killing", message);
@@ -148,8 +142,8 @@ impl Worker {
             .container(index)
             .and_then(|container| container.lifecycle?.pre_stop);
         match hook {
-            Some(hook) if grace > SignedDuration::ZERO && !self.is_stopping => {
-                let limit = Duration::try_from(grace).unwrap_or_default();
+            Some(hook) if until > now && !self.is_stopping => {
+                let limit = Duration::try_from(until.duration_since(now)).unwrap_or_default();
                 self.run_hook(hook, index, self.slots[index].run, true, limit);
             }
             _ => self.signal(index),

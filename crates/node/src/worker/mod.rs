@@ -223,11 +223,13 @@ impl Worker {
             News::Gone => {
                 self.is_gone = true;
                 self.shorten(GONE_GRACE, None);
+                self.end_together();
             }
             News::Stop { grace } => {
                 self.is_stopping = true;
                 let grace = SignedDuration::try_from(grace).unwrap_or_default();
                 self.shorten(grace.min(self.own_grace()), None);
+                self.end_together();
             }
             News::Ended { index, run, end } => self.take_end(index, run, end),
             News::Probed { index, run, verdict } => self.take_verdict(index, run, verdict),
@@ -270,13 +272,30 @@ impl Worker {
     fn shorten(&mut self, grace: SignedDuration, failure: Option<(String, String)>) {
         let until = later(Timestamp::now(), grace);
         match &mut self.state.ending {
-            Some(ending) => ending.grace = ending.grace.min(grace),
-            None => self.state.ending = Some(Ending { grace, failure }),
+            Some(ending) => {
+                ending.grace = ending.grace.min(grace);
+                ending.until = ending.until.min(until);
+            }
+            None => {
+                self.state.ending = Some(Ending {
+                    grace,
+                    until,
+                    at_once: false,
+                    failure,
+                });
+            }
         }
         for live in &mut self.state.containers {
             if let Some(told) = &mut live.told {
                 told.until = told.until.min(until);
             }
+        }
+    }
+
+    /// There is no time for one after the other.
+    fn end_together(&mut self) {
+        if let Some(ending) = &mut self.state.ending {
+            ending.at_once = true;
         }
     }
 
@@ -339,6 +358,9 @@ impl Worker {
             // Many files may have been written; nobody waits for their removal.
             tokio::task::spawn_blocking(move || std::fs::remove_dir_all(directory));
         }
+        if message.is_none() && matches!(end, End::Exited { code, .. } if code != 0) {
+            message = self.last_words(index);
+        }
         let (code, signal, reason) = match end {
             End::Exited { code: 0, .. } => (0, None, "Completed"),
             End::Exited { code, signal } => (code, signal, "Error"),
@@ -363,6 +385,14 @@ impl Worker {
             let message = status::back_off(&self.pod, &live);
             self.event(true, "BackOff", message);
         }
+    }
+
+    /// The end of the log of a container that failed without a message, if it asks for that.
+    fn last_words(&self, index: usize) -> Option<String> {
+        let policy = self.container(index)?.termination_message_policy?;
+        let live = &self.state.containers[index];
+        let wanted = policy == "FallbackToLogsOnError";
+        wanted.then(|| self.context.logs.last_words(&self.uid, &live.name, live.restarts))?
     }
 
     fn take_verdict(&mut self, index: usize, run: u64, verdict: Verdict) {

@@ -173,6 +173,9 @@ pub struct Watched {
     pods: BTreeMap<String, PodItem>,
     /// Pods by their status, kept with every change: a Job may have thousands.
     statuses: BTreeMap<String, usize>,
+    /// Pods that wait for a node, and those that have one and are not over; kept in the same way.
+    unplaced: usize,
+    live: usize,
     position: Option<Position>,
     /// What cannot be read for now, and why.
     troubles: BTreeMap<&'static str, String>,
@@ -194,6 +197,8 @@ impl Watched {
             queue: job["spec"]["queue"].as_str().unwrap_or_default().to_owned(),
             pods: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            unplaced: 0,
+            live: 0,
             position: None,
             troubles: BTreeMap::new(),
         }
@@ -216,22 +221,27 @@ impl Watched {
 
     fn set(&mut self, pod: PodItem) {
         *self.statuses.entry(pod.status()).or_insert(0) += 1;
+        self.unplaced += usize::from(pod.waits_for_node());
+        self.live += usize::from(pod.is_on_node());
         if let Some(old) = self.pods.insert(pod.metadata.name.clone(), pod) {
-            self.discount(&old.status());
+            self.discount(&old);
         }
     }
 
     fn remove(&mut self, pod: &str) {
         if let Some(old) = self.pods.remove(pod) {
-            self.discount(&old.status());
+            self.discount(&old);
         }
     }
 
-    fn discount(&mut self, status: &str) {
-        if let Some(count) = self.statuses.get_mut(status) {
+    fn discount(&mut self, old: &PodItem) {
+        self.unplaced -= usize::from(old.waits_for_node());
+        self.live -= usize::from(old.is_on_node());
+        let status = old.status();
+        if let Some(count) = self.statuses.get_mut(&status) {
             *count -= 1;
             if *count == 0 {
-                self.statuses.remove(status);
+                self.statuses.remove(&status);
             }
         }
     }
@@ -239,6 +249,16 @@ impl Watched {
     /// Whether it has not started.
     pub fn waits(&self) -> bool {
         matches!(self.phase.as_str(), "" | "Pending")
+    }
+
+    /// Whether a pod of it waits for a node.
+    pub fn lacks_nodes(&self) -> bool {
+        self.unplaced > 0
+    }
+
+    /// Whether a pod of it has a node and is not over.
+    pub fn is_live(&self) -> bool {
+        self.live > 0
     }
 }
 

@@ -100,6 +100,8 @@ pub struct ConditionItem {
     pub status: String,
     /// Why.
     pub reason: String,
+    /// Why, in a sentence.
+    pub message: String,
 }
 
 /// How a container is.
@@ -240,6 +242,27 @@ impl PodItem {
         self.status.container_statuses.iter().filter_map(|container| {
             let end = container.state.terminated.as_ref()?;
             (end.exit_code != 0).then_some((container.name.as_str(), end.exit_code))
+        })
+    }
+
+    /// Whether it is still to get a node.
+    pub fn waits_for_node(&self) -> bool {
+        let is_new = matches!(self.status.phase.as_str(), "" | "Pending");
+        is_new && self.spec.node_name.is_empty() && self.metadata.deletion_timestamp.is_none()
+    }
+
+    /// Whether it has a node and is not over.
+    pub fn is_on_node(&self) -> bool {
+        !self.spec.node_name.is_empty() && !self.is_over()
+    }
+
+    /// What its scheduler says of why it has no node.
+    pub fn unplaced_because(&self) -> Option<&str> {
+        let mut conditions = self.status.conditions.iter();
+        let found = conditions.find(|one| one.kind == "PodScheduled" && one.status == "False")?;
+        Some(match found.message.as_str() {
+            "" => &found.reason,
+            message => message,
         })
     }
 
