@@ -32,6 +32,7 @@ mod parse;
 mod planning;
 pub mod run;
 
+pub use commands::version::lines as version_lines;
 pub use failure::Failure;
 use output::Out;
 use parse::Parsed;

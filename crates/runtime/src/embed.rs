@@ -33,6 +33,13 @@ pub enum Heart {
 #[error("ended in a panic: {0}")]
 pub struct Panicked(String);
 
+impl Panicked {
+    /// A part ended without a word of what happened; the log has it.
+    pub(crate) fn of(part: &str) -> Self {
+        Panicked(part.to_owned())
+    }
+}
+
 impl Heart {
     /// Runs the part that decides.
     pub(crate) async fn run<T: Send + 'static>(

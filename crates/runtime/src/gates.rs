@@ -36,6 +36,9 @@ const VOLCANO: &[(&str, bool)] = &[
     (QUEUE_ADMISSION_GATES, false),
 ];
 
+/// Gates of Kubernetes that something here looks at and that are alpha there.
+const KUBERNETES_ALPHA: &[(&str, bool)] = &[(STORAGE_CAPACITY_SCORING, false)];
+
 /// What the scheduler looks at.
 pub const OF_SCHEDULER: &[&str] = &[
     PRIORITY_CLASS,
@@ -197,12 +200,13 @@ impl FeatureGates {
         Ok(FeatureGates { given })
     }
 
-    /// Whether a gate of Volcano is on. A gate of Kubernetes is when it was switched on.
+    /// Whether a gate is on: of Volcano, or an alpha one of Kubernetes. Any other is when it was switched on.
     pub fn enabled(&self, name: &str) -> bool {
         if let Some(on) = self.given(name) {
             return on;
         }
-        let Some((_, default)) = VOLCANO.iter().find(|(gate, _)| *gate == name) else {
+        let mut alpha = VOLCANO.iter().chain(KUBERNETES_ALPHA);
+        let Some((_, default)) = alpha.find(|(gate, _)| *gate == name) else {
             return false;
         };
         self.given(ALL_ALPHA).unwrap_or(*default)
@@ -284,7 +288,11 @@ mod tests {
     fn all_alpha_sets_what_is_not_set_by_itself() {
         let off = parse("AllAlpha=false,PriorityClass=true");
         assert!(off.enabled(PRIORITY_CLASS) && !off.enabled(WORKLOAD_SUPPORT));
-        assert!(parse("AllAlpha=true").enabled(QUEUE_ADMISSION_GATES));
+        let on = parse("AllAlpha=true");
+        assert!(on.enabled(QUEUE_ADMISSION_GATES) && on.enabled(STORAGE_CAPACITY_SCORING));
+        assert!(!on.enabled("DynamicResourceAllocation"), "beta");
+        assert!(!parse("AllAlpha=true,StorageCapacityScoring=false").enabled(STORAGE_CAPACITY_SCORING));
+        assert!(!parse("").enabled(STORAGE_CAPACITY_SCORING));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Leader election with a Lease, compatible with client-go: of several instances one works, the others stand by.
 //!
 //! `election` decides, this file reads and writes. Whoever loses the lease does not exit: it stands by with all
-//! that it knows, and is ready at once when its turn comes.
+//! that it knows, and is ready at once when its turn comes. As with client-go, events on the Lease tell of each change.
 
 mod election;
 #[cfg(test)]
@@ -15,7 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
+use volcano_api::names::events;
 use volcano_api::time::Time;
 
 /// As client-go has it: how much longer than the retry period a candidate may wait, and so the least renew deadline.
@@ -27,7 +28,10 @@ const LOOKS: u32 = 4;
 const RELEASE_ATTEMPTS: usize = 3;
 /// How long a process waits at its start to know whether it leads.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How long the end of the process waits for what it tells of itself.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases");
+const EVENTS: Resource = Resource::new("", "v1", "events");
 
 /// Who campaigns for which lease, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,11 +158,13 @@ impl Leadership {
 pub async fn run(
     client: Client,
     settings: Settings,
+    component: String,
     fence: Fence,
     shutdown: watch::Receiver<bool>,
     state: watch::Sender<Leadership>,
 ) {
-    campaign(client, settings, fence, shutdown, state).await;
+    let leases = Remote { client, component };
+    campaign(leases, settings, fence, shutdown, state).await;
 }
 
 /// An election under way, or a process that leads without one.
@@ -172,14 +178,15 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Campaigns as the settings say; without any, this process leads. See [`run`] for the client and the fence.
-    pub fn start(settings: Option<&Settings>, client: Client, fence: &Fence) -> Self {
+    /// Campaigns as the settings say; without any, this process leads. See [`run`] for the client and the fence. Events about
+    /// it come from the component.
+    pub fn start(settings: Option<&Settings>, client: Client, component: &str, fence: &Fence) -> Self {
         let (leads, leadership) = watch::channel(Leadership::default());
         let (release, released) = watch::channel(false);
         let (election, alone) = match settings {
             Some(settings) => {
-                let (settings, fence) = (settings.clone(), fence.clone());
-                let election = tokio::spawn(run(client, settings, fence, released, leads));
+                let (settings, fence, component) = (settings.clone(), fence.clone(), component.to_owned());
+                let election = tokio::spawn(run(client, settings, component, fence, released, leads));
                 (Some(election), None)
             }
             None => {
@@ -223,20 +230,67 @@ trait Leases {
     async fn read(&self, path: &str) -> Result<Value, CallError>;
     async fn create(&self, path: &str, lease: &Value) -> Result<Value, CallError>;
     async fn update(&self, path: &str, lease: &Value) -> Result<Value, CallError>;
+    /// Tells users what happened to a lease, beside everything else.
+    fn tell(&self, lease: &Value, message: String) -> JoinHandle<()>;
 }
 
-impl Leases for Client {
+/// Leases in the API server, and who tells of them.
+struct Remote {
+    client: Client,
+    component: String,
+}
+
+impl Leases for Remote {
     async fn read(&self, path: &str) -> Result<Value, CallError> {
-        self.get(path).await
+        self.client.get(path).await
     }
 
     async fn create(&self, path: &str, lease: &Value) -> Result<Value, CallError> {
-        parsed(&self.post(path, lease.to_string().into_bytes()).await?)
+        parsed(&self.client.post(path, lease.to_string().into_bytes()).await?)
     }
 
     async fn update(&self, path: &str, lease: &Value) -> Result<Value, CallError> {
-        parsed(&self.put(path, lease.to_string().into_bytes()).await?)
+        parsed(&self.client.put(path, lease.to_string().into_bytes()).await?)
     }
+
+    fn tell(&self, lease: &Value, message: String) -> JoinHandle<()> {
+        let (client, event) = (self.client.clone(), event(lease, &message, &self.component));
+        tokio::spawn(async move {
+            let path = EVENTS.within(event["metadata"]["namespace"].as_str().unwrap_or_default());
+            if let Err(error) = client.post(&path, event.to_string().into_bytes()).await {
+                debug!(%error, message, "an event about the lease was not written");
+            }
+        })
+    }
+}
+
+/// What client-go tells about a Lease.
+fn event(lease: &Value, message: &str, component: &str) -> Value {
+    let meta = &lease["metadata"];
+    let (namespace, name) = (&meta["namespace"], meta["name"].as_str().unwrap_or_default());
+    let now = now_wall();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        // As client-go makes it: a number that hardly comes twice.
+        "metadata": {"namespace": namespace, "name": format!("{name}.{:x}", now.unix_micros())},
+        "involvedObject": {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "namespace": namespace,
+            "name": name,
+            "uid": meta["uid"],
+            "resourceVersion": meta["resourceVersion"],
+        },
+        "type": events::NORMAL,
+        "reason": events::LEADER_ELECTION,
+        "message": message,
+        "count": 1,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "source": {"component": component},
+        "reportingComponent": component,
+    })
 }
 
 fn parsed(answer: &[u8]) -> Result<Value, CallError> {
@@ -422,11 +476,15 @@ impl<L: Leases> Candidate<L> {
             return;
         }
         match &now {
-            Leadership::Leading { transitions, .. } => info!(transitions, "became leader"),
+            Leadership::Leading { transitions, .. } => {
+                info!(transitions, "became leader");
+                drop(self.say("became leader")); // It goes on by itself.
+            }
             Leadership::Standby { holder } => {
                 let holder = holder.as_deref().unwrap_or("nobody");
                 if before.leads() {
                     warn!(holder, "stopped leading");
+                    drop(self.say("stopped leading"));
                 } else {
                     info!(holder, "the leader changed");
                 }
@@ -467,9 +525,16 @@ impl<L: Leases> Candidate<L> {
         }
     }
 
+    /// Tells users what this candidate did.
+    fn say(&self, what: &str) -> Option<JoinHandle<()>> {
+        let message = format!("{} {what}", self.settings.identity);
+        Some(self.leases.tell(self.lease.as_ref()?, message))
+    }
+
     /// Gives the lease back.
     async fn resign(&mut self) {
         self.fence.close();
+        let led = self.state.borrow().leads();
         let in_time = self.settings.renew_deadline;
         match timeout(in_time, self.give_back()).await {
             Ok(Ok(true)) => info!("the lease is given back"),
@@ -478,6 +543,10 @@ impl<L: Leases> Candidate<L> {
             Err(_) => warn!("the lease could not be given back in time"),
         }
         self.state.send_replace(Leadership::Stopped);
+        // After the lease: others wait for that.
+        if let Some(told) = led.then(|| self.say("stopped leading")).flatten() {
+            let _ = timeout(LAST_WORDS, told).await; // Nothing depends on it.
+        }
     }
 
     /// Whether it was ours. The lease is read anew: an answer may have been on its way.

@@ -52,6 +52,8 @@ const GAUGES: Duration = Duration::from_millis(250);
 pub struct Settings {
     /// Name of the scheduler, under which it tells events.
     pub component: String,
+    /// The scheduler that evicted pods are told of: its first name, if it has several.
+    pub scheduler_name: String,
     /// Writes under way at the same time.
     ///
     /// 64 by default: enough to keep an API server busy whose answers take 10 to 30 ms under load, and far enough from
@@ -69,6 +71,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             component: names::SCHEDULER.to_owned(),
+            scheduler_name: names::SCHEDULER.to_owned(),
             lanes: 64,
             event_qps: 50.0,
             bind_timeout: Duration::from_secs(600),
@@ -104,12 +107,10 @@ impl Writer {
         let component = settings.component.as_str().into();
         let dispatcher = Dispatcher {
             queue: Queue::new(settings),
-            sender: Arc::new(Sender::new(
-                client,
-                fence.clone(),
-                metrics.process().clone(),
-                component,
-            )),
+            sender: Arc::new(
+                Sender::new(client, fence.clone(), metrics.process().clone(), component)
+                    .of_scheduler(&settings.scheduler_name),
+            ),
             fence,
             metrics,
             messages,

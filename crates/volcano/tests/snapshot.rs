@@ -109,7 +109,7 @@ impl World {
                 .conditions
                 .iter()
                 .map(|c| {
-                    json!({"type": c.kind, "status": if c.status { "True" } else { "False" }, "reason": c.reason,
+                    json!({"type": c.r#type, "status": c.status, "reason": c.reason,
                         "message": c.message})
                 })
                 .collect();

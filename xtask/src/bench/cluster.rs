@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, bail, ensure};
 use kube::Client;
+use serde_json::json;
 use volcano_cluster_tests::scheduler::Scheduler;
 use volcano_testcluster::Cluster;
 use volcano_testcluster::objects::{self, Node, Pod};
@@ -252,11 +253,22 @@ impl Bench {
     }
 }
 
+/// A pod as a cluster makes it: with a volume for the credentials of its account, whose name is its own. The control plane of
+/// the tests has no accounts, so it is written here.
 fn pod(namespace: &str, at: usize) -> Pod {
+    let credentials = json!({
+        "name": format!("kube-api-access-{at:05}"),
+        "projected": {"sources": [
+            {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+        ]},
+    });
     Pod::new(namespace, &format!("pod-{at}"))
         .cpu("100m")
         .memory("128Mi")
         .spec("terminationGracePeriodSeconds", 0.into())
+        .spec("volumes", json!([credentials]))
 }
 
 /// What `/metrics` said.

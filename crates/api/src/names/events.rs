@@ -79,3 +79,7 @@ pub const UNPARSEABLE_SCHEDULE: &str = "UnParseableCronJobSchedule";
 pub const INVALID_SCHEDULE: &str = "InvalidSchedule";
 /// More than a hundred Jobs were missed.
 pub const TOO_MANY_MISSED_TIMES: &str = "TooManyMissedTimes";
+
+// Reasons on Leases.
+/// Somebody leads, or no longer does.
+pub const LEADER_ELECTION: &str = "LeaderElection";

@@ -292,6 +292,8 @@ fn settings(identity: &str) -> Settings {
 struct Memory {
     stored: Rc<RefCell<Stored>>,
     faults: Rc<RefCell<Faults>>,
+    /// What its candidate told users.
+    told: Rc<RefCell<Vec<String>>>,
 }
 
 #[derive(Default)]
@@ -392,6 +394,13 @@ impl Leases for Memory {
         })
         .await
     }
+
+    fn tell(&self, lease: &Value, message: String) -> JoinHandle<()> {
+        assert!(lease["metadata"]["name"] == "volcano");
+        self.told.borrow_mut().push(message);
+        // Whoever would wait for an answer waited for ever.
+        tokio::task::spawn_local(std::future::pending())
+    }
 }
 
 /// A candidate that campaigns.
@@ -450,6 +459,12 @@ async fn the_first_leads_and_the_second_takes_over_soon_after_it_is_given_back()
             );
             assert_eq!(memory.now().unwrap()["spec"]["leaseTransitions"], 1);
             assert!(second.fence.passes());
+            let told = [
+                "first became leader",
+                "first stopped leading",
+                "second became leader",
+            ];
+            assert_eq!(*memory.told.borrow(), told);
         })
         .await;
 }
@@ -480,6 +495,10 @@ async fn a_leader_that_is_cut_off_stops_before_another_begins_and_comes_back() {
                 Leadership::Standby {
                     holder: Some("second".to_owned())
                 }
+            );
+            assert_eq!(
+                *memory.told.borrow(),
+                ["first became leader", "first stopped leading"]
             );
             second.stop.send_replace(true);
             first.wait(Leadership::leads).await;
@@ -566,8 +585,56 @@ async fn a_process_knows_at_its_start_whether_it_begins_with_a_term() {
     ] {
         let settings = is_elected.then(|| settings("me"));
         let client = server.start().await;
-        let mut campaign = Campaign::start(settings.as_ref(), client, &Fence::closed());
+        let mut campaign = Campaign::start(settings.as_ref(), client, "vc", &Fence::closed());
         assert_eq!(campaign.first_term().await, expected);
         campaign.end().await;
     }
+}
+
+#[tokio::test]
+async fn events_on_the_lease_tell_who_leads_as_client_go_does() {
+    use crate::testing::{Say, Server};
+    let stored = json!({"metadata": {
+        "namespace": "volcano-system", "name": "volcano", "uid": "u", "resourceVersion": "7",
+    }, "spec": {"holderIdentity": "me"}});
+    let events = "POST /api/v1/namespaces/volcano-system/events";
+    let server = Server::default()
+        .says(events, [Say::Status(403, Value::Null), Say::Nothing])
+        .says("POST", [Say::Status(201, stored.clone())])
+        .says("PUT", [Say::Status(200, stored)]);
+    let client = server.start().await;
+    let mut campaign = Campaign::start(Some(&settings("me")), client, "vc", &Fence::closed());
+    assert_eq!(
+        campaign.first_term().await,
+        Some(1),
+        "whatever becomes of the event"
+    );
+    server.wait_for(events, 1).await;
+    campaign.end().await;
+    server.wait_for(events, 2).await;
+    let mut told = server.bodies(events);
+    let said = |event: &mut Value| event["message"].take();
+    assert_eq!(
+        told.iter_mut().map(said).collect::<Vec<_>>(),
+        [json!("me became leader"), json!("me stopped leading")]
+    );
+    let mut event = told.swap_remove(0);
+    let name = event["metadata"]["name"].take();
+    assert!(name.as_str().unwrap().starts_with("volcano."), "{name}");
+    for time in ["firstTimestamp", "lastTimestamp"] {
+        Time::parse(event[time].take().as_str().unwrap()).unwrap();
+    }
+    assert_eq!(
+        event,
+        json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "volcano-system", "name": null},
+            "involvedObject": {
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "namespace": "volcano-system",
+                "name": "volcano", "uid": "u", "resourceVersion": "7",
+            },
+            "type": "Normal", "reason": "LeaderElection", "message": null, "count": 1,
+            "firstTimestamp": null, "lastTimestamp": null,
+            "source": {"component": "vc"}, "reportingComponent": "vc",
+        })
+    );
 }

@@ -48,7 +48,7 @@ impl Cluster {
                 .into_iter()
                 .for_each(|delta| self.engine.apply(admit(delta))),
             Feed::Listed(kind, listed) => {
-                self.forget_others(kind, listed);
+                self.forget_others(kind, listed, admit);
                 self.missing.remove(&kind);
             }
             Feed::Trouble(..) => {}
@@ -56,13 +56,13 @@ impl Cluster {
     }
 
     /// What a new list of a kind lacks is gone.
-    fn forget_others(&mut self, kind: Kind, listed: Option<Listed>) {
+    fn forget_others(&mut self, kind: Kind, listed: Option<Listed>, mut admit: impl FnMut(Delta) -> Delta) {
         let Some(Listed { names, .. }) = listed else {
             return;
         };
         for known in self.engine.model().names(kind) {
             if !names.contains(&known) {
-                self.engine.apply(Delta::gone(kind, &known.0, &known.1));
+                self.engine.apply(admit(Delta::gone(kind, &known.0, &known.1)));
             }
         }
     }
@@ -151,7 +151,13 @@ mod tests {
             names: FromIterator::from_iter([(String::new(), "b".to_owned())]),
             version: String::new(),
         };
-        cluster.take(Feed::Listed(Kind::Node, Some(listed)), |delta| delta);
+        let mut admitted = Vec::new();
+        cluster.take(Feed::Listed(Kind::Node, Some(listed)), |delta| {
+            admitted.push(format!("{delta:?}"));
+            delta
+        });
         assert_eq!(names(&cluster), ["b"]);
+        let gone = Delta::gone(Kind::Node, "", "a");
+        assert_eq!(admitted, [format!("{gone:?}")], "and others learn of it");
     }
 }

@@ -19,7 +19,7 @@ use crate::metrics::TaskStage;
 use crate::reload::Conf;
 use crate::watch::Feed;
 use crate::writes::Writer;
-use crate::writes::order::{ClaimRef, ClaimState, Event, JobKey, Order, Outcome};
+use crate::writes::order::{ClaimRef, ClaimState, Event, JobKey, Order, Outcome, Pause};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,13 +27,16 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
-use volcano_api::core::{PersistentVolumeClaim, Pod};
+use volcano_api::core::{Meta, PersistentVolumeClaim, Pod};
 use volcano_api::names::annotations;
+use volcano_api::time::Time;
+use volcano_engine::Engine;
 use volcano_engine::config::SchedulerConf;
 use volcano_engine::dispatch::Unavailable;
 use volcano_engine::effect::{Cycle, Effect, Step};
 use volcano_engine::model::delta::Delta;
 use volcano_engine::model::kind::Kind;
+use volcano_engine::model::status::Status;
 use volcano_engine::model::{Model, SchedulerNames};
 
 /// How long what is still to be written may take when the process ends.
@@ -78,6 +81,8 @@ pub enum End {
     LostLease,
     /// A cycle panicked: its state cannot be trusted. Start anew.
     Broken,
+    /// The election is over although nobody ended it: this process can never know again whether it leads.
+    NoElection,
 }
 
 /// The owner of the engine.
@@ -87,8 +92,8 @@ pub struct Core {
     statuses: Statuses,
     reporter: Reporter,
     pace: Pace,
-    /// Gangs of which a bind failed while others were not sent yet.
-    paused: BTreeSet<JobKey>,
+    /// Gangs of which a bind failed while others were not sent yet, with their latest pause that is known here.
+    paused: BTreeMap<JobKey, Pause>,
     /// The term in which this process leads.
     term: Option<u64>,
     /// There while this process leads.
@@ -122,7 +127,7 @@ impl Core {
             statuses: Statuses::default(),
             reporter,
             pace,
-            paused: BTreeSet::new(),
+            paused: BTreeMap::new(),
             term: None,
             writer: None,
             untold: None,
@@ -154,7 +159,10 @@ impl Core {
                     }
                     return End::Stopped;
                 }
-                _ = inputs.leadership.changed() => {
+                told = inputs.leadership.changed() => {
+                    if told.is_err() {
+                        return End::NoElection;
+                    }
                     if let Some(end) = self.lead_or_follow(&mut inputs) {
                         return end;
                     }
@@ -249,16 +257,16 @@ impl Core {
             Feed::Changes(deltas) => {
                 self.report_watched(deltas);
                 let m = self.cluster.engine().model();
-                let claims = deltas.iter().filter_map(|delta| claim_state(m, delta));
-                claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));
+                let orders = deltas.iter().filter_map(|delta| told_to_binds(m, delta));
+                orders.for_each(|order| self.send(order));
             }
-            Feed::Listed(Kind::Claim, Some(listed)) => {
+            Feed::Listed(kind @ (Kind::Claim | Kind::Pod | Kind::Node), Some(listed)) => {
                 let m = self.cluster.engine().model();
-                let known = m.names(Kind::Claim).into_iter();
+                let known = m.names(*kind).into_iter();
                 let gone = known.filter(|name| !listed.names.contains(name));
-                let gone = gone.map(|(namespace, name)| Delta::gone(Kind::Claim, &namespace, &name));
-                let claims = gone.filter_map(|delta| claim_state(m, &delta));
-                claims.for_each(|(claim, state)| self.send(Order::Claim(claim, state)));
+                let gone = gone.map(|(namespace, name)| Delta::gone(*kind, &namespace, &name));
+                let orders = gone.filter_map(|delta| told_to_binds(m, &delta));
+                orders.for_each(|order| self.send(order));
             }
             Feed::Listed(..) => {}
         }
@@ -281,22 +289,15 @@ impl Core {
 
     /// Pods that come to be known, and are to be placed.
     fn report_watched(&self, deltas: &[Delta]) {
-        let m = self.cluster.engine().model();
-        let is_new = |pod: &Pod| {
-            let metadata = &pod.metadata;
-            pod.spec.node_name.is_empty() && m.find_task(&metadata.namespace, &metadata.name).is_none()
-        };
         let now = self.shared.client.clock().now();
-        for delta in deltas {
-            if let Delta::Pod(pod) = delta
-                && let Some(created) = pod.metadata.creation_timestamp
-                && self.shared.ownership.accepts_pod(pod)
-                && is_new(pod)
-            {
-                self.shared
-                    .metrics
-                    .task_stage(TaskStage::Watched, now.since(created));
-            }
+        let ours = |pod: &Pod| {
+            let names = &self.shared.options.scheduler_names;
+            names.contains(&pod.spec.scheduler_name) && self.shared.ownership.accepts_pod(pod)
+        };
+        for created in newly_watched(self.cluster.engine().model(), deltas, ours) {
+            self.shared
+                .metrics
+                .task_stage(TaskStage::Watched, now.since(created));
         }
     }
 
@@ -310,14 +311,14 @@ impl Core {
         match outcome {
             Outcome::Bound(_) => {}
             Outcome::BindFailed { pod, job, paused } => {
-                debug!(pod = %format_args!("{}/{}", pod.namespace, pod.name), paused, "a bind failed");
+                debug!(pod = %format_args!("{}/{}", pod.namespace, pod.name), ?paused, "a bind failed");
                 self.cluster.apply(Delta::BindFailed {
                     namespace: pod.namespace.to_string(),
                     name: pod.name.to_string(),
                     uid: pod.uid.to_string(),
                 });
-                if paused {
-                    self.paused.insert(job);
+                if let Some(pause) = paused {
+                    self.paused.insert(job, pause);
                 }
                 self.pace.news(Instant::now());
             }
@@ -364,8 +365,8 @@ impl Core {
             step_began = ended;
         });
         let engine = self.cluster.engine();
-        let orders = orders(engine, &cycle.effects, &mut self.statuses);
-        let after = after_failures(&mut self.paused, engine.model(), &cycle);
+        let mut orders = orders(engine, &cycle.effects, &mut self.statuses);
+        let after = after_failures(&mut self.paused, engine, &mut orders);
         if let Some(writer) = &self.writer {
             orders
                 .into_iter()
@@ -388,31 +389,48 @@ impl Core {
 
 /// What becomes of gangs with a failed bind whose other members are not sent yet: with the failed member placed anew
 /// they go on by themselves; complete without it they go on; otherwise they are given back, to be planned as a whole.
-fn after_failures(paused: &mut BTreeSet<JobKey>, m: &Model, cycle: &Cycle) -> Vec<Order> {
+/// Each order names the pause that it ends: that of a failure which is not known here has to be decided about, too.
+fn after_failures(paused: &mut BTreeMap<JobKey, Pause>, engine: &Engine, orders: &mut [Order]) -> Vec<Order> {
     if paused.is_empty() {
         return Vec::new();
     }
-    let bound_anew: BTreeSet<&str> = cycle
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Bind { job, .. } => Some(&*m.job(*job).id),
-            _ => None,
-        })
-        .collect();
-    std::mem::take(paused)
+    let mut paused = std::mem::take(paused);
+    for order in orders {
+        if let Order::Bind(gang) = order {
+            gang.ends = paused.remove(&gang.job);
+        }
+    }
+    paused
         .into_iter()
-        .filter(|job| !bound_anew.contains(&**job))
-        .map(|job| {
+        .map(|(job, pause)| {
             let (namespace, name) = job.split_once('/').unwrap_or_default();
-            let is_ready = m.find_job(namespace, name).is_some_and(|id| m.job(id).is_ready());
+            let job_id = engine.model().find_job(namespace, name);
+            let is_ready = job_id.is_some_and(|id| engine.is_job_ready(id));
             if is_ready {
-                Order::Resume(job)
+                Order::Resume(job, pause)
             } else {
-                Order::Release(job)
+                Order::Release(job, pause)
             }
         })
         .collect()
+}
+
+/// When the pods were made that come to be known with these changes and are to be placed, each once.
+fn newly_watched(m: &Model, deltas: &[Delta], ours: impl Fn(&Pod) -> bool) -> Vec<Time> {
+    let mut seen = BTreeSet::new();
+    let mut created = Vec::new();
+    for delta in deltas {
+        let Delta::Pod(pod) = delta else { continue };
+        let Meta { namespace, name, .. } = &pod.metadata;
+        if pod.spec.node_name.is_empty()
+            && ours(pod)
+            && m.find_task(namespace, name).is_none()
+            && seen.insert((namespace, name))
+        {
+            created.extend(pod.metadata.creation_timestamp);
+        }
+    }
+    created
 }
 
 /// What a change is to this instance: objects that others own are gone as far as it is concerned.
@@ -436,6 +454,34 @@ fn admit(shared: &Shared, statuses: &mut Statuses, delta: Delta) -> Delta {
             Delta::PodGroupGone { namespace, name }
         }
         other => other,
+    }
+}
+
+/// What a change means for binds that are under way: their claims, and what they cannot be carried out without.
+fn told_to_binds(m: &Model, delta: &Delta) -> Option<Order> {
+    let binding = |namespace: &str, name: &str| {
+        let task = m.task(m.find_task(namespace, name)?);
+        (task.status == Status::Binding).then_some(task)
+    };
+    match delta {
+        Delta::Pod(pod) => {
+            let Meta {
+                namespace,
+                name,
+                uid,
+                deletion_timestamp,
+                ..
+            } = &pod.metadata;
+            let known = binding(namespace, name)?;
+            let gone = deletion_timestamp.is_some() || *known.uid != **uid;
+            gone.then(|| Order::PodGone((&*known.uid).into()))
+        }
+        Delta::PodGone { namespace, name } => {
+            let known = binding(namespace, name)?;
+            Some(Order::PodGone((&*known.uid).into()))
+        }
+        Delta::NodeGone { name } => Some(Order::NodeGone(name.as_str().into())),
+        _ => claim_state(m, delta).map(|(claim, state)| Order::Claim(claim, state)),
     }
 }
 
@@ -510,3 +556,6 @@ fn tell_unavailable(unavailable: &[Unavailable]) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// The name of the scheduler, or its first one when it has several.
+    pub fn first_name(&self) -> &str {
+        let first = self.scheduler_names.first();
+        first.map_or(volcano_api::names::SCHEDULER, String::as_str)
+    }
+
     /// The component that events come from: the scheduler's name, or `volcano` when it has several.
     pub fn component(&self) -> &str {
         match self.scheduler_names.as_slice() {

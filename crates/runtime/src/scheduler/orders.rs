@@ -8,7 +8,6 @@ use crate::writes::order::{
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
-use volcano_api::meta::ConditionStatus;
 use volcano_api::names::{events, kinds};
 use volcano_api::scheduling::{PodGroupCondition, PodGroupPhase, PodGroupStatus};
 use volcano_api::shard::NodeShardStatus;
@@ -17,7 +16,7 @@ use volcano_engine::Engine;
 use volcano_engine::effect::{Effect, Nomination};
 use volcano_engine::ids::{DimId, JobId, NodeId, QueueId, TaskId};
 use volcano_engine::model::Model;
-use volcano_engine::model::job::{Condition, Manager, Phase};
+use volcano_engine::model::job::{Manager, Phase};
 use volcano_engine::plugins::predicates::volumes::binding::Source;
 use volcano_engine::resource::Resource;
 
@@ -113,6 +112,7 @@ fn bind(engine: &Engine, job: JobId, binds: &[(TaskId, NodeId)]) -> Order {
     Order::Bind(GangBind {
         job: m.job(job).id.clone(),
         binds: binds.collect(),
+        ends: None,
     })
 }
 
@@ -141,7 +141,7 @@ fn group_status(
     m: &Model,
     job: JobId,
     phase: Phase,
-    conditions: &[Condition],
+    conditions: &[PodGroupCondition],
     counters: [u32; 3],
     statuses: &mut Statuses,
 ) -> Option<Order> {
@@ -150,7 +150,7 @@ fn group_status(
     let [running, succeeded, failed] = counters.map(|count| i32::try_from(count).unwrap_or(i32::MAX));
     let status = PodGroupStatus {
         phase: written_phase(phase),
-        conditions: conditions.iter().map(written).collect(),
+        conditions: conditions.to_vec(),
         running,
         succeeded,
         failed,
@@ -191,23 +191,6 @@ fn written_phase(phase: Phase) -> PodGroupPhase {
         Phase::Running => PodGroupPhase::Running,
         Phase::Unknown => PodGroupPhase::Unknown,
         Phase::Completed => PodGroupPhase::Completed,
-    }
-}
-
-fn written(condition: &Condition) -> PodGroupCondition {
-    let status = if condition.status {
-        ConditionStatus::True
-    } else {
-        ConditionStatus::False
-    };
-    PodGroupCondition {
-        r#type: condition.kind.to_string(),
-        status,
-        reason: condition.reason.to_string(),
-        message: condition.message.to_string(),
-        last_transition_time: Some(condition.since),
-        transition_id: condition.cycle.to_string(),
-        ..PodGroupCondition::default()
     }
 }
 

@@ -177,7 +177,8 @@ async fn schedule(
         _ = ending.changed() => return Ok(()),
     }
     let election = shared.options.leader_election.as_ref();
-    let campaign = Campaign::start(election, election_client, &shared.fence);
+    let component = shared.options.component();
+    let campaign = Campaign::start(election, election_client, component, &shared.fence);
     let mut rests = Backoff::new(FIRST_REST, LONGEST_REST);
     loop {
         let mut watches = JoinSet::new();
@@ -205,6 +206,7 @@ async fn schedule(
         watches.shutdown().await;
         match end {
             End::Stopped => break,
+            End::NoElection => return Err(Panicked::of("the election")),
             End::LostLease => {
                 warn!("the lease is lost; reading the cluster anew and standing by");
                 rests.reset();

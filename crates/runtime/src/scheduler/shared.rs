@@ -79,6 +79,7 @@ impl Shared {
         let default = Settings::default();
         let settings = Settings {
             component: self.options.component().into(),
+            scheduler_name: self.options.first_name().into(),
             event_qps: self.options.event_qps,
             bind_timeout: bind_timeout.unwrap_or(default.bind_timeout),
             ..default

@@ -1,8 +1,11 @@
 //! Signals: the end, and snapshots on request.
 
 use super::core::Control;
+use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::fs::OpenOptions;
+use tokio::io::AsyncWriteExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info};
@@ -58,9 +61,48 @@ pub async fn dump(folder: &Path, control: mpsc::Sender<Control>) {
             .unwrap_or_default()
             .as_secs();
         let path = folder.join(format!("snapshot-{seconds}.json"));
-        match tokio::fs::write(&path, snapshot).await {
+        match write(&path, &snapshot).await {
             Ok(()) => info!(path = %path.display(), "wrote a snapshot; volcano plan -f FILE replays it"),
             Err(error) => error!(path = %path.display(), %error, "cannot write the snapshot"),
         }
+    }
+}
+
+/// Writes a file for nobody else to read: it names all that runs in the cluster. A file of that name is replaced and not
+/// written into, since in a folder that others write to it may be a link of theirs.
+async fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    match tokio::fs::remove_file(path).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .await?;
+    file.write_all(content).await?;
+    file.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[tokio::test]
+    async fn a_snapshot_is_for_nobody_else_to_read_and_is_not_written_into_a_file_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("snapshot-1.json"), folder.path().join("other"));
+        std::fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        for content in ["one", "2"] {
+            write(&path, content.as_bytes()).await.unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+            let mode = std::fs::symlink_metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o600);
+        }
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "theirs");
     }
 }

@@ -8,10 +8,13 @@
 //!   │          └───────── failed ──> held ──> reported
 //!   └──> paused when a member failed, until somebody decides for the gang
 //! ```
+//! Each failure begins a new pause, and only who knows of the latest failure ends it: else a decision about the first would
+//! send the rest of a gang of which more members have failed by then.
+//!
 //! A member that failed is reported at once the first time, and each time after that a little later than the last:
 //! while it is held, the engine counts it as being bound and does not place it again.
 
-use super::order::{ClaimRef, ClaimState, GangBind, JobKey, PodBind, PodRef};
+use super::order::{ClaimRef, ClaimState, GangBind, JobKey, Pause, PodBind, PodRef};
 use super::recent::Recent;
 use super::timers::{Timers, earlier};
 use super::volumes::{Progress, Volumes};
@@ -24,7 +27,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use volcano_api::time::Time;
 
-/// How long a bind is tried.
+/// How long a bind is tried. Then the pod is looked at, for as long as that takes: a bind whose answers were lost may have
+/// got through, and what is undone though it did is placed twice.
 const PATIENCE: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
@@ -53,7 +57,7 @@ pub enum Note {
     Failed {
         pod: PodRef,
         job: JobKey,
-        paused: bool,
+        paused: Option<Pause>,
         /// What to tell its owner; nothing when that would be wrong or in vain.
         message: Option<String>,
     },
@@ -104,8 +108,8 @@ struct Gang {
     out: usize,
     /// Unsent members whose claims are not ready.
     unready: usize,
-    /// How often it was paused, when it is.
-    paused: Option<u64>,
+    /// The latest pause, while it lasts.
+    paused: Option<Pause>,
     rank: Option<Rank>,
 }
 
@@ -121,6 +125,8 @@ struct Member {
     /// When it was sent first.
     since: Option<Instant>,
     tries: u32,
+    /// It was tried for too long: the pod is looked at instead.
+    silent: bool,
     message: Option<String>,
 }
 
@@ -137,7 +143,7 @@ enum Place {
 enum Timer {
     Retry(Uid),
     Report(Uid),
-    Unpause(JobKey, u64),
+    Unpause(JobKey, Pause),
 }
 
 struct Failures {
@@ -169,6 +175,10 @@ impl Gangs {
             .gangs
             .entry(job.clone())
             .or_insert_with(|| Gang::new(age, now));
+        if gang.unsent.is_empty() {
+            // All that the pause held back has failed itself.
+            gang.paused = None;
+        }
         let mut added = VecDeque::with_capacity(order.binds.len());
         for bind in order.binds {
             let pod = &bind.pod;
@@ -184,25 +194,41 @@ impl Gangs {
             self.members.insert(uid.clone(), Member::new(bind, &job, now));
             added.push_back(uid);
         }
-        if gang.paused.take().is_some() {
+        if gang.paused.is_some() {
             added.append(&mut gang.unsent);
             gang.unsent = added;
         } else {
             gang.unsent.append(&mut added);
         }
+        if gang.paused == order.ends {
+            gang.paused = None;
+        }
         self.line_up(&job);
     }
 
     /// The gang is complete without the member that failed: send the rest.
-    pub fn resume(&mut self, job: &JobKey) {
-        if let Some(gang) = self.gangs.get_mut(job) {
+    pub fn resume(&mut self, job: &JobKey, pause: Pause) {
+        if let Some(gang) = self.paused(job, pause) {
             gang.paused = None;
             self.line_up(job);
         }
     }
 
     /// The gang cannot be completed: give back what was not sent.
-    pub fn release(&mut self, job: &JobKey, now: Instant) {
+    pub fn release(&mut self, job: &JobKey, pause: Pause, now: Instant) {
+        if self.paused(job, pause).is_some() {
+            self.give_back(job, now);
+        }
+    }
+
+    /// The gang, if that is its latest pause.
+    fn paused(&mut self, job: &JobKey, pause: Pause) -> Option<&mut Gang> {
+        let gang = self.gangs.get_mut(job);
+        gang.filter(|gang| gang.paused == Some(pause))
+    }
+
+    /// Gives back what was not sent.
+    fn give_back(&mut self, job: &JobKey, now: Instant) {
         let Some(gang) = self.gangs.get_mut(job) else {
             return;
         };
@@ -216,13 +242,51 @@ impl Gangs {
             };
             if self.volumes.has(&uid) {
                 member.place = Place::TakingBack;
-                self.volumes.give_up(&uid, &mut self.progress);
+                self.volumes.give_up(&uid, None, &mut self.progress);
             } else {
                 self.report(&uid);
             }
         }
         self.line_up(job);
         self.make_progress(now);
+    }
+
+    /// A pod is gone: there is nothing to bind, and its gang may be too small now.
+    pub fn pod_gone(&mut self, uid: &Uid, now: Instant) {
+        self.lose(uid, None, now);
+        self.make_progress(now);
+    }
+
+    /// A node is gone. The API server would bind pods to it all the same.
+    pub fn node_gone(&mut self, node: &str, now: Instant) {
+        let there = self.members.iter().filter(|(_, member)| *member.node == *node);
+        let mut there: Vec<(PodRef, Uid)> = there
+            .map(|(uid, member)| (member.pod.clone(), uid.clone()))
+            .collect();
+        there.sort();
+        let why = format!("node {node} is gone");
+        for (_, uid) in there {
+            self.lose(&uid, Some(&why), now);
+        }
+        self.make_progress(now);
+    }
+
+    /// An unsent member cannot be bound any more.
+    fn lose(&mut self, uid: &Uid, why: Option<&str>, now: Instant) {
+        let Some(member) = self
+            .members
+            .get(uid)
+            .filter(|member| member.place == Place::Unsent)
+        else {
+            return;
+        };
+        if self.volumes.has(uid) {
+            let why = why.map(str::to_owned);
+            return self.volumes.give_up(uid, why, &mut self.progress);
+        }
+        let message = why.map(|why| failure(&member.node, why));
+        self.take_out(uid, now);
+        self.failed(uid, message, now);
     }
 
     /// What the API server says of a claim.
@@ -239,10 +303,9 @@ impl Gangs {
                 Timer::Report(uid) if self.place(&uid) == Some(Place::Held) => self.report(&uid),
                 Timer::Retry(_) | Timer::Report(_) => {}
                 Timer::Unpause(job, pause) => {
-                    let gang = self.gangs.get(&job);
-                    if gang.is_some_and(|gang| gang.paused == Some(pause)) {
+                    if self.paused(&job, pause).is_some() {
                         tracing::warn!(%job, "nobody decided for a gang whose bind failed: its binds are given back");
-                        self.release(&job, now);
+                        self.give_back(&job, now);
                     }
                 }
             }
@@ -293,7 +356,11 @@ impl Gangs {
             member.place = Place::Flying;
             member.since.get_or_insert(now);
             let (pod, node) = (member.pod.clone(), member.node.clone());
-            return Some((uid, Work::Bind { pod, node }));
+            let work = match member.silent {
+                true => Work::LookAtPod { pod, node },
+                false => Work::Bind { pod, node },
+            };
+            return Some((uid, work));
         }
     }
 
@@ -314,22 +381,30 @@ impl Gangs {
             return;
         };
         let tried = member.since.map_or(Duration::ZERO, |since| now - since);
-        let message = |why: &str| format!("failed to bind to node {}: {why}", member.node);
         match answer {
             Answer::Done { .. } => self.bound(uid, now),
-            Answer::Later { retry_after, .. } if tried < PATIENCE => {
+            Answer::Later { why, retry_after } => {
+                if !member.silent && tried >= PATIENCE {
+                    (member.silent, member.tries) = (true, 0);
+                    member.message = Some(failure(&member.node, &why));
+                }
                 member.place = Place::Later;
                 member.tries += 1;
                 let wait = growing(FIRST_RETRY, LONGEST_RETRY, member.tries);
                 let asked = retry_after.unwrap_or_default().min(PATIENCE);
                 self.timers.set(now + wait.max(asked), Timer::Retry(uid.clone()));
             }
-            Answer::Later { why, .. } | Answer::Refused { why, .. } => {
-                let message = Some(message(&why));
+            Answer::Refused { why, .. } => {
+                // Of a pod that was looked at, what kept it from being bound says more.
+                let message = member.message.take();
+                let message = message.or_else(|| Some(failure(&member.node, &why)));
                 self.failed(uid, message, now);
             }
             Answer::Gone | Answer::Taken { .. } => self.failed(uid, None, now),
-            Answer::Fenced => self.report(uid),
+            Answer::Fenced => {
+                member.message = None;
+                self.report(uid);
+            }
         }
     }
 
@@ -381,11 +456,12 @@ impl Gangs {
         growing(FIRST_HOLD, LONGEST_HOLD, count - 1)
     }
 
+    /// The rest of a gang waits for a decision that knows of this failure.
     fn pause(&mut self, job: &JobKey, now: Instant) {
         let Some(gang) = self.gangs.get_mut(job) else {
             return;
         };
-        if gang.unsent.is_empty() || gang.paused.is_some() {
+        if gang.unsent.is_empty() {
             return;
         }
         self.count += 1;
@@ -402,8 +478,8 @@ impl Gangs {
         let Member {
             pod, job, message, ..
         } = member;
-        let gang = self.gangs.get(&job);
-        let paused = gang.is_some_and(|gang| gang.paused.is_some() && !gang.unsent.is_empty());
+        let gang = self.gangs.get(&job).filter(|gang| !gang.unsent.is_empty());
+        let paused = gang.and_then(|gang| gang.paused);
         let job_key = job.clone();
         self.notes.push(Note::Failed {
             pod,
@@ -463,17 +539,18 @@ impl Gangs {
         }
     }
 
-    /// A claim of an unsent member failed: it no longer stands in the way of the others, which wait for a decision.
+    /// An unsent member failed: it no longer stands in the way of the others, which wait for a decision.
     fn take_out(&mut self, uid: &Uid, now: Instant) {
         let unsent = self.members.get_mut(uid);
         let Some(member) = unsent.filter(|member| member.place == Place::Unsent) else {
             return;
         };
         member.place = Place::TakingBack;
+        let was_unready = usize::from(member.ready.is_none());
         let job = member.job.clone();
         if let Some(gang) = self.gangs.get_mut(&job) {
             gang.unsent.retain(|other| other != uid);
-            gang.unready = gang.unready.saturating_sub(1);
+            gang.unready = gang.unready.saturating_sub(was_unready);
             gang.out += 1;
         }
         self.pause(&job, now);
@@ -523,7 +600,7 @@ impl Gangs {
         let waiting = waiting.filter(|(_, gang)| gang.paused.is_some() || gang.unready > 0);
         let waiting: Vec<JobKey> = waiting.map(|(job, _)| job.clone()).collect();
         for job in waiting {
-            self.release(&job, now);
+            self.give_back(&job, now);
         }
         let held = self.members.iter();
         let held = held.filter(|(_, member)| member.place == Place::Held);
@@ -563,6 +640,10 @@ impl Gangs {
     }
 }
 
+fn failure(node: &str, why: &str) -> String {
+    format!("failed to bind to node {node}: {why}")
+}
+
 impl Gang {
     fn new(age: u64, now: Instant) -> Self {
         Gang {
@@ -596,6 +677,7 @@ impl Member {
             ready: bind.volumes.is_empty().then_some(now),
             since: None,
             tries: 0,
+            silent: false,
             message: None,
         }
     }

@@ -31,15 +31,22 @@ pub struct ClaimRef {
 /// `namespace/name` of a PodGroup.
 pub type JobKey = Arc<str>;
 
+/// Which pause of a gang: each failed bind of it begins a new one. Only who knows of the latest can end it.
+pub type Pause = u64;
+
 /// Something to write.
 #[derive(Clone, Debug)]
 pub enum Order {
     /// Bind tasks of one gang, all of them.
     Bind(GangBind),
     /// The gang of a failed bind is complete without it: send the rest.
-    Resume(JobKey),
+    Resume(JobKey, Pause),
     /// The gang of a failed bind cannot be completed now: give back what was not sent.
-    Release(JobKey),
+    Release(JobKey, Pause),
+    /// A pod is gone, or going, by its UID: its bind is given back, unless it was sent.
+    PodGone(Arc<str>),
+    /// A node is gone: binds to it are given back, unless they were sent.
+    NodeGone(Arc<str>),
     /// What the API server says of a claim that binds may wait for.
     Claim(ClaimRef, ClaimState),
     /// Evict a pod.
@@ -65,6 +72,8 @@ pub struct GangBind {
     pub job: JobKey,
     /// Its members.
     pub binds: Vec<PodBind>,
+    /// The pause that these binds end, if one is known.
+    pub ends: Option<Pause>,
 }
 
 /// One bind.
@@ -206,8 +215,8 @@ pub enum Outcome {
         pod: PodRef,
         /// Its gang.
         job: JobKey,
-        /// The rest of its gang waits until `Resume` or `Release`, or a new bind of the gang.
-        paused: bool,
+        /// The rest of its gang waits until `Resume` or `Release`, or a new bind of the gang, that ends this pause.
+        paused: Option<Pause>,
     },
     /// A pod could not be evicted: it stays.
     EvictFailed(PodRef),

@@ -109,8 +109,10 @@ impl Queue {
                 }
                 self.gangs.order(gang, now);
             }
-            Order::Resume(job) => self.gangs.resume(&job),
-            Order::Release(job) => self.gangs.release(&job, now),
+            Order::Resume(job, pause) => self.gangs.resume(&job, pause),
+            Order::Release(job, pause) => self.gangs.release(&job, pause, now),
+            Order::PodGone(uid) => self.gangs.pod_gone(&uid, now),
+            Order::NodeGone(node) => self.gangs.node_gone(&node, now),
             Order::Claim(claim, state) => self.gangs.claim(&claim, &state, now),
             Order::Evict(eviction) => self.evict(eviction, now),
             Order::GroupStatus(status) => self.groups.order(&status.job.clone(), status, now),
@@ -132,12 +134,12 @@ impl Queue {
     fn turn_away(&mut self, order: Order) {
         match order {
             Order::Bind(gang) => {
-                let GangBind { job, binds } = gang;
+                let GangBind { job, binds, .. } = gang;
                 self.outcomes
                     .extend(binds.into_iter().map(|bind| Outcome::BindFailed {
                         pod: bind.pod,
                         job: job.clone(),
-                        paused: false,
+                        paused: None,
                     }));
             }
             Order::Evict(eviction) => self.outcomes.push(Outcome::EvictFailed(eviction.pod)),

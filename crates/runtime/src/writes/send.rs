@@ -23,6 +23,8 @@ pub struct Sender {
     metrics: Process,
     /// Name under which events are told.
     component: Arc<str>,
+    /// Name of the scheduler that pods make room for.
+    scheduler: Arc<str>,
     detours: Detours,
     /// The API server, or a proxy before it, does not read protobuf.
     json_only: AtomicBool,
@@ -54,11 +56,18 @@ impl Sender {
         Sender {
             client: client.behind(fence),
             metrics,
+            scheduler: component.clone(),
             component,
             detours: Detours::default(),
             json_only: AtomicBool::new(false),
             told: Default::default(),
         }
+    }
+
+    /// The same in the name of a scheduler, where that is not the component's.
+    pub fn of_scheduler(mut self, name: &str) -> Self {
+        self.scheduler = name.into();
+        self
     }
 
     /// Says once what the role lacks: it is so for every object.
@@ -78,6 +87,7 @@ impl Sender {
     pub async fn send(&self, work: Work) -> Answer {
         match work {
             Work::Bind { pod, node } => self.bind(&pod, &node).await,
+            Work::LookAtPod { pod, node } => self.look_after_silence(&pod, &node).await,
             Work::Prepare { step, node } => self.prepare(&step, &node).await,
             Work::TakeBack { step, node } => self.take_back(&step, &node).await,
             Work::Mark { pod, reason } => self.mark(&pod, reason).await,

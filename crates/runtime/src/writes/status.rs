@@ -125,6 +125,13 @@ impl Status for PodCondition {
         let waits = self.nominated.is_none() && self.reason != reasons::SCHEDULER_ERROR;
         if waits { FIRST_CONDITION } else { Duration::ZERO }
     }
+
+    /// A nomination is decided once: it stays to be written, or to be taken back, until that is done.
+    fn replace(&mut self, older: &Self) {
+        if self.nominated.is_none() {
+            self.nominated.clone_from(&older.nominated);
+        }
+    }
 }
 
 impl Status for QueueStatus {

@@ -70,6 +70,7 @@ fn bind(name: &str, node: &str, volumes: Vec<VolumeStep>) -> Order {
             created: None,
             volumes,
         }],
+        ends: None,
     })
 }
 
@@ -77,7 +78,7 @@ fn bind_failed(name: &str) -> Outcome {
     Outcome::BindFailed {
         pod: pod(name),
         job: "ns/j".into(),
-        paused: false,
+        paused: None,
     }
 }
 
@@ -213,6 +214,47 @@ async fn a_lost_answer_is_found_out_about() {
 }
 
 #[tokio::test]
+async fn after_silence_the_pod_says_what_became_of_its_bind() {
+    let found = |uid: &str, spec: Value| Say::Status(200, json!({"metadata": {"uid": uid}, "spec": spec}));
+    let is_refused = |answer: &Answer| matches!(answer, Answer::Refused { .. });
+    type Case = (&'static str, Say, fn(&Answer) -> bool);
+    let cases: [Case; 7] = [
+        ("ours", found("u1", json!({"nodeName": "n1"})), |answer| {
+            *answer == Answer::DONE
+        }),
+        ("elsewhere", found("u1", json!({"nodeName": "n2"})), |answer| {
+            matches!(answer, Answer::Taken { .. })
+        }),
+        ("unbound", found("u1", json!({})), is_refused),
+        ("another pod", found("u2", json!({})), |answer| {
+            *answer == Answer::Gone
+        }),
+        ("no pod", Say::Status(404, Value::Null), |answer| {
+            *answer == Answer::Gone
+        }),
+        ("not allowed", Say::Status(403, Value::Null), is_refused),
+        ("no answer", Say::Status(503, Value::Null), |answer| {
+            matches!(answer, Answer::Later { .. })
+        }),
+    ];
+    for (case, found, expected) in cases {
+        let server = Server::default().says(POD, [found]);
+        let client = server.start().await;
+        let metrics = Metrics::default();
+        let sender = Sender::new(
+            &client,
+            Fence::open(),
+            metrics.process().clone(),
+            "volcano".into(),
+        );
+        let (pod, node) = (pod("a"), "n1".into());
+        let answer = sender.send(work::Work::LookAtPod { pod, node }).await;
+        assert!(expected(&answer), "{case}: {answer:?}");
+        assert_eq!(server.heard(), [POD], "{case}");
+    }
+}
+
+#[tokio::test]
 async fn a_busy_or_failing_server_is_asked_again() {
     let server = Server::default().says(
         BINDING,
@@ -295,6 +337,30 @@ async fn an_eviction_tells_the_pod_and_deletes_that_very_pod() {
 }
 
 #[tokio::test]
+async fn a_pod_is_told_the_first_name_of_the_scheduler_that_evicts_it() {
+    let server = Server::default()
+        .says("PATCH", ok(json!({})))
+        .says("DELETE", ok(json!({})));
+    let client = server.start().await;
+    let (to, _outcomes) = mpsc::unbounded_channel();
+    let settings = Settings {
+        scheduler_name: "first".to_owned(),
+        ..Settings::default()
+    };
+    let writer = Writer::start(&client, Fence::open(), Metrics::default(), &settings, to);
+    writer.send(Order::Evict(Eviction {
+        pod: pod("a"),
+        reason: "preempt",
+    }));
+    server.wait_for("PATCH", 1).await;
+    let message = "first: preempting to accommodate a higher priority pod";
+    assert_eq!(
+        server.body("PATCH")["status"]["conditions"][1]["message"],
+        message
+    );
+}
+
+#[tokio::test]
 async fn an_eviction_that_is_not_allowed_fails() {
     let server = Server::default()
         .says("DELETE", [Say::Status(403, Value::Null)])
@@ -321,6 +387,48 @@ async fn a_group_status_is_merged_and_its_version_told() {
     assert_eq!(
         server.body("PATCH"),
         json!({"metadata": {"uid": "ug"}, "status": {"phase": "Running", "failed": null}})
+    );
+}
+
+#[tokio::test]
+async fn what_others_wrote_into_the_conditions_of_a_group_stays() {
+    let own = |kind: &str, status: &str| json!({"type": kind, "status": status});
+    let group = |version: &str, others: &[Value]| {
+        let conditions = [&[own("Scheduled", "False")], others].concat();
+        json!({"metadata": {"uid": "ug", "resourceVersion": version}, "status": {"conditions": conditions}})
+    };
+    let (theirs, late) = (json!({"type": "Theirs", "since": 1}), json!({"type": "Late"}));
+    let server = Server::default()
+        .says(
+            &format!("GET {GROUP}"),
+            [
+                Say::Status(200, group("5", std::slice::from_ref(&theirs))),
+                Say::Status(200, group("6", &[theirs.clone(), late.clone()])),
+            ],
+        )
+        .says(
+            &format!("PATCH {GROUP} merge"),
+            [
+                Say::Status(409, Value::Null),
+                Say::Status(200, json!({"metadata": {"resourceVersion": "7"}})),
+            ],
+        );
+    let mut desk = Desk::new(&server, 0.0).await;
+    let decided = [own("Scheduled", "True"), json!({"type": "Theirs", "since": 0})];
+    desk.writer
+        .send(group_status(json!({"phase": "Running", "conditions": decided})));
+    assert_eq!(desk.outcome().await, written(Some("7")));
+    let patches = server.bodies("PATCH");
+    // The look at what a conflict means comes between the two, and finds the newer version.
+    assert_eq!(
+        patches[0]["metadata"],
+        json!({"uid": "ug", "resourceVersion": "5"})
+    );
+    assert_eq!(
+        *patches.last().unwrap(),
+        json!({"metadata": {"uid": "ug", "resourceVersion": "6"}, "status": {
+            "phase": "Running", "conditions": [theirs, late, own("Scheduled", "True")],
+        }})
     );
 }
 
@@ -647,6 +755,7 @@ async fn draining_writes_what_waits_and_ends() {
                 created: None,
                 volumes: Vec::new(),
             }],
+            ends: None,
         }));
     }
     desk.writer.send(group_status(json!({"phase": "Running"})));
@@ -693,6 +802,7 @@ async fn no_more_is_under_way_than_there_are_lanes() {
     writer.send(Order::Bind(GangBind {
         job: "ns/g".into(),
         binds: binds.collect(),
+        ends: None,
     }));
     for _ in 0..50 {
         assert!(matches!(outcomes.recv().await, Some(Outcome::Bound(_))));

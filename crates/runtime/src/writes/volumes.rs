@@ -312,9 +312,9 @@ impl Volumes {
         }
     }
 
-    /// The pod is not to be bound after all.
-    pub fn give_up(&mut self, pod: &Uid, progress: &mut Vec<Progress>) {
-        self.fail(pod, None, progress);
+    /// The pod is not to be bound after all; why, if its owner is to be told.
+    pub fn give_up(&mut self, pod: &Uid, why: Option<String>, progress: &mut Vec<Progress>) {
+        self.fail(pod, why, progress);
     }
 
     fn fail(&mut self, uid: &Uid, why: Option<String>, progress: &mut Vec<Progress>) {

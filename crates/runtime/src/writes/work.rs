@@ -15,6 +15,8 @@ pub type StepId = u64;
 pub enum Work {
     /// Bind a pod.
     Bind { pod: PodRef, node: Arc<str> },
+    /// Look what became of binding a pod: nobody answered in time.
+    LookAtPod { pod: PodRef, node: Arc<str> },
     /// Prepare a claim for a pod's node.
     Prepare { step: VolumeStep, node: Arc<str> },
     /// Take that back.

@@ -1,9 +1,11 @@
 //! `volcano controller-manager`, also known as `vc-controller-manager`: carries Jobs, queues and PodGroups through their
 //! lives.
 
-use super::flags::{ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, strangers};
+use super::flags::{
+    ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, VersionArgs, strangers,
+};
 use super::klog::KlogArgs;
-use super::run_program;
+use super::{print_version, run_program};
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::process::ExitCode;
@@ -23,12 +25,14 @@ use volcano_runtime::serve::Settings;
 /// Takes the flags of Volcano's vc-controller-manager and can be started in its place. Truth values are written after an
 /// equals sign (--leader-elect=false), durations as in Go (1m30s).
 #[derive(Clone, Debug, clap::Args)]
-#[command(version, args_override_self = true)]
+#[command(args_override_self = true)]
 #[command(mut_arg("listen_address", |arg| arg.default_value(":8081")))]
 #[command(mut_arg("leader_elect_resource_name", |arg| arg.help(
     "Name of the Lease [default: vc-controller-manager]"
 )))]
 pub struct ControllerManagerArgs {
+    #[command(flatten)]
+    version: VersionArgs,
     #[command(flatten)]
     client: ClientArgs,
     #[command(flatten)]
@@ -141,6 +145,9 @@ impl WithoutEffect {
 /// # Errors
 /// When the flags do not make sense, or the controllers cannot start.
 pub fn run(args: &ControllerManagerArgs) -> Result<ExitCode, Failure> {
+    if args.version.version {
+        return print_version();
+    }
     let options = options(args)?;
     let logging = options.logging.clone();
     // One thread for all connections, beside the one that decides, as in the scheduler.

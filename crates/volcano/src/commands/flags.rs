@@ -14,6 +14,14 @@ use volcano_runtime::lease;
 use volcano_runtime::logging::Unused;
 use volcano_runtime::serve::TlsFiles;
 
+/// Whether only the version is asked for.
+#[derive(Clone, Debug, clap::Args)]
+pub struct VersionArgs {
+    /// Print the version and exit
+    #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "false", hide_default_value = true)]
+    pub version: bool,
+}
+
 /// Which API server, as whom, and how fast.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
@@ -31,8 +39,8 @@ pub struct ClientArgs {
     kube_api_qps: f64,
 
     /// Calls to the API server at once after a quiet time
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    kube_api_burst: u32,
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true)]
+    kube_api_burst: i64,
 }
 
 impl ClientArgs {
@@ -47,7 +55,8 @@ impl ClientArgs {
             master: non_empty(&self.master),
             kubeconfig: non_empty_path(&self.kubeconfig),
             qps: self.kube_api_qps,
-            burst: self.kube_api_burst,
+            // Less than one call at once is none, with which nobody wants to run.
+            burst: u32::try_from(self.kube_api_burst.max(1)).unwrap_or(u32::MAX),
             ..client::Options::default()
         })
     }

@@ -1,11 +1,12 @@
 //! The whole system in this process, for `volcano up` and `volcano run`: which nodes it has, where it keeps its state, how it
 //! starts and ends.
 
+mod home;
+
+pub use home::Home;
+
 use super::tell;
 use crate::failure::Failure;
-use std::fs::{DirBuilder, File, TryLockError};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -16,8 +17,6 @@ use volcano_runtime::client::Client;
 use volcano_runtime::clock::Clock;
 use volcano_runtime::logging;
 
-/// Where the process that uses a data directory writes who it is.
-const LOCK: &str = "lock";
 /// An end that takes longer is told of.
 const SLOW: Duration = Duration::from_millis(300);
 
@@ -118,89 +117,6 @@ pub struct SystemArgs {
     /// Log what the system does: 0 to 3 what happens, 4 also why, 5 also every step
     #[arg(short = 'v', long = "v", value_name = "N")]
     verbosity: Option<i32>,
-}
-
-/// The directory of a system, which nobody else uses while this is there.
-pub struct Home {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Held where everything stays for the next start.
-    lock: Option<File>,
-}
-
-impl Home {
-    /// A data directory, or a temporary one, which goes with this.
-    ///
-    /// # Errors
-    /// When somebody uses it, or when it cannot be written to.
-    pub fn of(data_dir: Option<&Path>) -> Result<Home, Failure> {
-        data_dir.map_or_else(Home::temporary, Home::take)
-    }
-
-    /// Whether it stays.
-    pub fn is_kept(&self) -> bool {
-        self.lock.is_some()
-    }
-
-    fn temporary() -> Result<Home, Failure> {
-        // One that was killed leaves its directory, and process ids come again.
-        let number = fastrand::u32(..);
-        let name = format!("volcano-{}-{number:08x}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        // For nobody else, and not one that somebody has put there.
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| {
-            Failure::new(format!("temporary directory {}: {error}", path.display()))
-                .hint("TMPDIR names a directory that can be written to")
-        })?;
-        Ok(Home { path, lock: None })
-    }
-
-    fn take(path: &Path) -> Result<Home, Failure> {
-        let told = |error: std::io::Error| {
-            Failure::new(format!("data directory {}: {error}", path.display()))
-                .hint("--data-dir names a directory that can be written to")
-        };
-        // It gets Secrets. One that is there already is its owner's to close.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(told)?;
-        let mut lock = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path.join(LOCK))
-            .map_err(told)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut who = String::new();
-                let _ = lock.read_to_string(&mut who); // It is only for the message.
-                return Err(Failure::new(format!(
-                    "data directory {} is in use by process {}",
-                    path.display(),
-                    who.trim()
-                ))
-                .hint("stop that one, or name another directory with --data-dir"));
-            }
-            Err(TryLockError::Error(error)) => return Err(told(error)),
-        }
-        lock.set_len(0)
-            .and_then(|()| writeln!(lock, "{}", std::process::id()))
-            .map_err(told)?;
-        Ok(Home {
-            path: std::path::absolute(path).map_err(told)?,
-            lock: Some(lock),
-        })
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        if !self.is_kept() {
-            let _ = std::fs::remove_dir_all(&self.path); // There is nobody left to tell.
-        }
-    }
 }
 
 /// The system and its nodes, at work.

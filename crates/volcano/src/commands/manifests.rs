@@ -167,17 +167,9 @@ fn render(args: &ManifestsArgs) -> Result<String, Failure> {
 }
 
 fn values(args: &ManifestsArgs) -> Result<Values, Failure> {
-    for (flag, name, longest) in [
-        ("--namespace", &args.namespace, 63),
-        ("--release", &args.release, LONGEST_RELEASE),
-        (
-            "--admission-secret-name",
-            &args.admission.admission_secret_name,
-            253,
-        ),
-    ] {
-        check_name(flag, name, longest)?;
-    }
+    check_name("--namespace", &args.namespace, 63)?;
+    check_name("--release", &args.release, LONGEST_RELEASE)?;
+    check_dotted_name("--admission-secret-name", &args.admission.admission_secret_name)?;
     let enabled = match &args.admission.enabled_admission {
         Some(list) => webhooks::enabled(list).map_err(|error| Failure::new(error.to_string()))?,
         None => ALL.iter().filter(|webhook| webhook.rendered_by_default).collect(),
@@ -226,14 +218,28 @@ fn values(args: &ManifestsArgs) -> Result<Values, Failure> {
 
 /// Names are parts of other names and of YAML: only what Kubernetes takes.
 fn check_name(flag: &str, name: &str, longest: usize) -> Result<(), Failure> {
-    let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let ends = !name.starts_with('-') && !name.ends_with('-');
-    if !name.is_empty() && name.len() <= longest && name.chars().all(inside) && ends {
+    if name.len() <= longest && is_label(name) {
         return Ok(());
     }
     Err(Failure::new(format!("{flag} {name:?}: not a name")).hint(format!(
         "lower-case letters, digits and dashes inside, up to {longest} of them"
     )))
+}
+
+/// The same for an object of which nothing else is named: it may have several parts.
+fn check_dotted_name(flag: &str, name: &str) -> Result<(), Failure> {
+    const LONGEST: usize = 253;
+    if name.len() <= LONGEST && name.split('.').all(is_label) {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{flag} {name:?}: not a name")).hint(format!(
+        "lower-case letters, digits, and dashes and dots inside, up to {LONGEST} of them"
+    )))
+}
+
+fn is_label(text: &str) -> bool {
+    let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(inside) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn scheduler_conf(path: Option<&Path>) -> Result<String, Failure> {

@@ -40,6 +40,12 @@ pub(crate) fn run_program<E: Display>(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints the version of a program that serves, as Volcano's programs do.
+pub(crate) fn print_version() -> Result<ExitCode, Failure> {
+    print(&volcano_cli::version_lines())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Prints to standard output. A reader that has gone (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

@@ -23,8 +23,8 @@ const OF_OWN_SYSTEM: [&str; 5] = ["nodes", "cpu", "memory", "gpu", "scheduler_co
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Exit codes: 0 everything completed; 1 wrong usage or manifests, nothing was run; of the first that did not \
-complete: 2 it failed, 3 it was terminated, 4 it was aborted, 5 it was deleted, 6 it would never start, 124 it was not \
-over within --timeout; 130 interrupted; 255 the system or the cluster failed."
+complete: 2 it failed, 3 it was terminated, 4 it was aborted, 5 it was deleted, 6 it, or what is left of it, would \
+never start, 124 it was not over within --timeout; 130 interrupted; 255 the system or the cluster failed."
 )]
 pub struct RunArgs {
     /// Manifests: YAML or JSON, several documents, objects of any kind; a directory means its *.yaml, *.yml and *.json
@@ -40,8 +40,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s", hide_default_value = true)]
     timeout: Duration,
 
-    /// How long something may wait before it is said why. In a system of its own, what waits while nothing runs is then
-    /// given up
+    /// How long something may wait before it is said why. In a system of its own, what waits and would never start is given
+    /// up once nothing has run for so long
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15s")]
     patience: Duration,
 

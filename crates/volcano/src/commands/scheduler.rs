@@ -1,10 +1,11 @@
 //! `volcano scheduler`, also known as `vc-scheduler`: places the pods of a cluster.
 
 use super::flags::{
-    ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, non_empty_path, rate, strangers,
+    ClientArgs, ElectionArgs, GateArgs, HealthArgs, MetricsArgs, TlsArgs, VersionArgs, non_empty_path, rate,
+    strangers,
 };
 use super::klog::KlogArgs;
-use super::run_program;
+use super::{print_version, run_program};
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::ffi::OsString;
@@ -25,13 +26,15 @@ use volcano_runtime::serve;
 /// Takes the flags of Volcano's vc-scheduler and can be started in its place. Truth values are written after an
 /// equals sign (--leader-elect=false), durations as in Go (1m30s).
 #[derive(Clone, Debug, clap::Args)]
-#[command(version, args_override_self = true)]
+#[command(args_override_self = true)]
 #[command(mut_arg("kube_api_qps", |arg| arg.default_value("2000")))]
 #[command(mut_arg("kube_api_burst", |arg| arg.default_value("2000")))]
 #[command(mut_arg("leader_elect_resource_name", |arg| arg.help(
     "Name of the Lease [default: the scheduler's name; volcano when it has several]"
 )))]
 pub struct SchedulerArgs {
+    #[command(flatten)]
+    version: VersionArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -234,6 +237,9 @@ impl WithoutEffect {
 /// # Errors
 /// When the flags do not make sense, or the scheduler cannot start.
 pub fn run(args: &SchedulerArgs) -> Result<ExitCode, Failure> {
+    if args.version.version {
+        return print_version();
+    }
     let options = options(args)?;
     let logging = options.logging.clone();
     // One thread for all connections, beside the one that decides: several would spend as much on waking each other

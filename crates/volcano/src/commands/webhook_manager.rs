@@ -1,8 +1,10 @@
 //! `volcano webhook-manager`, also known as `vc-webhook-manager`: fills in and judges what users write.
 
-use super::flags::{ClientArgs, GateArgs, HealthArgs, TlsArgs, non_empty, non_empty_path, strangers};
+use super::flags::{
+    ClientArgs, GateArgs, HealthArgs, TlsArgs, VersionArgs, non_empty, non_empty_path, strangers,
+};
 use super::klog::KlogArgs;
-use super::run_program;
+use super::{print_version, run_program};
 use crate::failure::Failure;
 use clap::ArgAction::Set;
 use std::ffi::OsString;
@@ -22,8 +24,10 @@ use volcano_runtime::webhooks::{Options, SecretName, run as run_manager};
 /// Takes the flags of Volcano's vc-webhook-manager and can be started in its place. Truth values are written after an
 /// equals sign (--enable-healthz=false), durations as in Go (1m30s).
 #[derive(Clone, Debug, clap::Args)]
-#[command(version, args_override_self = true)]
+#[command(args_override_self = true)]
 pub struct WebhookManagerArgs {
+    #[command(flatten)]
+    version: VersionArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -77,8 +81,8 @@ struct RuleArgs {
     enable_queue_allocated_pods_check: bool,
 
     /// Queues below the root, down to the lowest
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    max_queue_depth: u32,
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    max_queue_depth: i64,
 
     /// Keep capability, deserved and guarantee of the root queue as they are
     #[arg(long, value_name = BOOL, value_parser = boolean, action = Set, default_value = "true")]
@@ -124,6 +128,9 @@ struct EndpointArgs {
 /// # Errors
 /// When the flags do not make sense, or the webhook manager cannot start.
 pub fn run(args: &WebhookManagerArgs) -> Result<ExitCode, Failure> {
+    if args.version.version {
+        return print_version();
+    }
     let options = options(args)?;
     let logging = options.logging.clone();
     // Reviews run on the blocking threads; a connection has at most one under way.

@@ -303,6 +303,141 @@ fn what_would_never_start_is_explained_and_given_up() {
     );
 }
 
+/// A pod of its own, for a scheduler if it names one.
+fn pod(name: &str, scheduler: &str, cpu: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, annotations: {{{QUICK}}}}}
+spec:
+  restartPolicy: Never
+  containers: [{{name: main, image: none, resources: {{requests: {{cpu: '{cpu}'}}}}}}]
+  {scheduler}
+"
+    )
+}
+
+#[test]
+fn a_pod_of_its_own_runs_to_its_end_whoever_it_asks_for() {
+    let text = format!(
+        "{}---\n{}",
+        pod("plain", "", "1"),
+        pod("ours", "schedulerName: volcano", "1")
+    );
+    let folder = folder(&[("pods.yaml", &text)]);
+    let done = volcano(&["run", "--nodes", "1", "pods.yaml"], folder.path());
+    assert_eq!(done.code, Some(0), "{}", done.all());
+    for line in ["\npod plain Succeeded: ", "\npod ours Succeeded: "] {
+        assert!(done.out.contains(line), "{}", done.all());
+    }
+}
+
+#[test]
+fn pods_that_would_never_start_are_explained_and_given_up() {
+    let text = [
+        pod("ours", "schedulerName: volcano", "90"),
+        pod("plain", "", "91"),
+        pod("foreign", "schedulerName: another", "1"),
+        // One that does not start keeps no other from being given up.
+        job("large", 9, "1", QUICK, ""),
+        job("fits", 1, "1", QUICK, ""),
+    ];
+    let folder = folder(&[("all.yaml", &text.join("---\n"))]);
+    let words = [
+        "run",
+        "--nodes",
+        "1",
+        "--patience",
+        "1s",
+        "--timeout",
+        "40s",
+        "all.yaml",
+    ];
+    let done = volcano(&words, folder.path());
+    assert_eq!(done.code, Some(6), "{}", done.all());
+    for line in [
+        "\npod ours does not start: ",
+        "\npod plain does not start: ",
+        "\npod foreign does not start: ",
+        "\njob large does not start: ",
+        "\njob fits Completed: ",
+    ] {
+        assert!(done.out.contains(line), "{line} {}", done.all());
+    }
+    let foreign = "pod foreign waits: no scheduler has looked at it; its schedulerName is \"another\"";
+    assert!(done.err.contains(foreign), "{}", done.all());
+    assert!(!done.err.contains("why cannot be said"), "{}", done.all());
+    assert!(done.err.contains("What would start it"), "{}", done.all());
+}
+
+/// A Job that runs with one of its two pods; the other one fits no node.
+fn half(annotations: &str) -> String {
+    let small = job("half", 1, "1", annotations, "");
+    let at = small.find("  - name: worker").unwrap();
+    let (head, task) = small.split_at(at);
+    let large = task
+        .replace("name: worker", "name: large")
+        .replace("cpu: '1'", "cpu: '90'");
+    format!("{head}{task}{large}")
+}
+
+#[test]
+fn a_part_of_a_running_job_that_never_starts_is_explained_and_given_up_at_the_end_of_the_rest() {
+    let folder = folder(&[("long.yaml", &half(LONG)), ("quick.yaml", &half(QUICK))]);
+    let run = |timeout: &str, file: &str| {
+        let words = [
+            "run",
+            "--nodes",
+            "1",
+            "--patience",
+            "1s",
+            "--timeout",
+            timeout,
+            file,
+        ];
+        volcano(&words, folder.path())
+    };
+    let done = run("5s", "long.yaml");
+    assert_eq!(done.code, Some(124), "{}", done.all());
+    assert!(done.err.contains("Why some of its pods wait:"), "{}", done.all());
+    let done = run("40s", "quick.yaml");
+    assert_eq!(done.code, Some(6), "{}", done.all());
+    assert!(done.out.contains("\njob half does not go on: "), "{}", done.all());
+}
+
+#[test]
+fn what_waits_for_room_that_another_job_leaves_is_not_given_up() {
+    let text = format!(
+        "{}---\n{}",
+        job("first", 1, "8", "volcano.sh/simulated-duration: 4s", ""),
+        job("second", 1, "8", QUICK, "")
+    );
+    let folder = folder(&[("jobs.yaml", &text)]);
+    let words = ["run", "--nodes", "1", "--patience", "1s", "jobs.yaml"];
+    let done = volcano(&words, folder.path());
+    assert_eq!(done.code, Some(0), "{}", done.all());
+    assert!(
+        done.err.contains("job second") || done.err.contains("second waits"),
+        "{}",
+        done.all()
+    );
+}
+
+#[test]
+fn objects_of_a_namespace_that_is_made_with_them_are_not_taken_for_those_of_another() {
+    let own = job("twin", 1, "1", QUICK, "");
+    let apart = own.replace("{name: twin}", "{name: twin, namespace: apart}");
+    let text = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: apart}}\n---\n{apart}");
+    let folder = folder(&[("own.yaml", &own), ("apart.yaml", &text)]);
+    let mut up = Running::start(&["up", "--nodes", "1"], folder.path());
+    let kubeconfig = up.wait_kubeconfig();
+    for file in ["own.yaml", "apart.yaml"] {
+        let words = ["run", "--kubeconfig", kubeconfig.to_str().unwrap(), file];
+        let done = volcano(&words, folder.path());
+        assert_eq!(done.code, Some(0), "{file} {}", done.all());
+    }
+}
+
 #[test]
 fn time_runs_out() {
     let folder = folder(&[("job.yaml", &job("long", 1, "1", LONG, ""))]);

@@ -116,6 +116,21 @@ fn a_data_directory_keeps_everything_for_the_next_start_and_has_one_user() {
 }
 
 #[test]
+fn what_a_killed_one_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let killed = Up::start(&["--nodes", "1"], folder.path());
+    let left = killed.kubeconfig.parent().unwrap().to_owned();
+    let other = Up::start(&["--nodes", "1"], folder.path());
+    assert!(left.exists(), "it is in use");
+    killed.running.signal("KILL");
+    killed.running.end();
+    assert!(left.exists());
+    let next = Up::start(&["--nodes", "1"], folder.path());
+    assert!(!left.exists());
+    assert!(other.kubeconfig.exists() && next.kubeconfig.exists());
+}
+
+#[test]
 fn what_does_not_start_says_why() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("conf.yaml"), "actions: allocat\n").unwrap();

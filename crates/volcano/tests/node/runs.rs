@@ -119,6 +119,111 @@ async fn init_containers_run_in_order_before_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_container_behind_another_one_waits_for_it_and_so_says_its_log() {
+    let mut stage = Stage::start().await;
+    let init = json!([{"name": "i", "image": "x", "command": ["sleep", "1000"]}]);
+    let spec = json!({"initContainers": init, "containers": [container("true")]});
+    stage.pod("p", spec).await;
+    stage
+        .until("p", "waiting for its first container", |pod| {
+            pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "PodInitializing"
+        })
+        .await;
+    let main = LogParams {
+        container: Some("main".to_owned()),
+        ..LogParams::default()
+    };
+    let problem = stage.pods().logs("p", &main).await.unwrap_err().to_string();
+    let expected = "container \"main\" in pod \"p\" is waiting to start: PodInitializing";
+    assert!(problem.contains(expected), "{problem}");
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sidecar_starts_whole_before_the_others_and_ends_after_them() {
+    let mut stage = Stage::start().await;
+    if stage.agent().isolation() == Isolation::None {
+        return not_run("volumes need namespaces");
+    }
+    let shared = |name: &str, script: &str| {
+        let mut one = container(script);
+        one["name"] = name.into();
+        one["volumeMounts"] = json!([{"name": "shared", "mountPath": "/shared-by-test"}]);
+        one
+    };
+    let mut sidecar = shared(
+        "side",
+        "cd /shared-by-test; trap 'cat order; exit 0' TERM; sleep 0.5; echo side >> order; touch up; \
+         while :; do sleep 0.05; done",
+    );
+    sidecar["restartPolicy"] = "Always".into();
+    sidecar["startupProbe"] =
+        json!({"exec": {"command": ["test", "-e", "/shared-by-test/up"]}, "periodSeconds": 1});
+    let main = shared(
+        "main",
+        "cd /shared-by-test; trap 'sleep 0.5; echo ended >> order; exit 0' TERM; echo main >> order; echo up; \
+         while :; do sleep 0.05; done",
+    );
+    let spec = json!({
+        "volumes": [{"name": "shared", "emptyDir": {}}],
+        "initContainers": [sidecar],
+        "containers": [main],
+    });
+    stage.pod("p", spec).await;
+    stage.log_with("p", "up").await;
+    let follow = LogParams {
+        container: Some("side".to_owned()),
+        follow: true,
+        ..LogParams::default()
+    };
+    let lines = stage.pods().log_stream("p", &follow).await.unwrap().lines();
+    stage.delete("p").await;
+    let lines: Vec<String> = lines.try_collect().await.unwrap();
+    assert_eq!(lines, ["side", "main", "ended"]);
+    stage.gone("p").await;
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_that_fails_without_a_message_may_say_the_end_of_its_log() {
+    let mut stage = Stage::start().await;
+    for (name, code, phase, message) in [
+        ("bad", 3, "Failed", json!("first\nwhy\n")),
+        ("good", 0, "Succeeded", json!(null)),
+    ] {
+        let mut one = container(&format!("echo first; echo why >&2; exit {code}"));
+        one["terminationMessagePolicy"] = "FallbackToLogsOnError".into();
+        stage.pod(name, json!({"containers": [one]})).await;
+        let pod = stage.phase(name, phase).await;
+        let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+        assert_eq!(ended["message"], message, "{name}: {ended}");
+    }
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_has_the_names_that_it_gives() {
+    let mut stage = Stage::start().await;
+    if stage.agent().isolation() == Isolation::None {
+        return not_run("names need namespaces");
+    }
+    let spec = json!({
+        "hostAliases": [{"ip": "10.9.8.7", "hostnames": ["other", "db.example.com"]}],
+        "hostname": "h",
+        "subdomain": "sub",
+        "setHostnameAsFQDN": true,
+        "containers": [container("getent hosts db.example.com | cut -d' ' -f1; hostname")],
+    });
+    stage.pod("p", spec).await;
+    stage.phase("p", "Succeeded").await;
+    assert_eq!(
+        stage.log("p").await,
+        "10.9.8.7\nh.sub.default.svc.cluster.local\n"
+    );
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_container_is_started_again_at_once_and_then_later() {
     let mut stage = Stage::start().await;
     stage

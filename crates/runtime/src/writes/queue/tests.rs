@@ -9,8 +9,9 @@ mod telling;
 mod volumes;
 
 use super::*;
-use crate::writes::order::{ClaimRef, ClaimState, PodBind, VolumeStep};
+use crate::writes::order::{ClaimRef, ClaimState, Pause, PodBind, VolumeStep};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 fn ms(ms: u64) -> Duration {
@@ -26,7 +27,12 @@ struct Desk {
     queue: Queue,
     now: Instant,
     flying: Vec<(String, Ticket)>,
+    /// The latest pauses that outcomes told of.
+    paused: BTreeMap<JobKey, Pause>,
 }
+
+/// In an order: the latest pause that [`Desk::outcomes`] told of.
+const KNOWN: Pause = 0;
 
 impl Desk {
     fn new(lanes: usize) -> Self {
@@ -42,10 +48,19 @@ impl Desk {
             queue: Queue::new(&settings),
             now: Instant::now(),
             flying: Vec::new(),
+            paused: BTreeMap::new(),
         }
     }
 
-    fn order(&mut self, order: Order) {
+    /// Orders what somebody decides who knows of all outcomes so far.
+    fn order(&mut self, mut order: Order) {
+        match &mut order {
+            Order::Bind(gang) => gang.ends = gang.ends.or(self.paused.get(&gang.job).copied()),
+            Order::Resume(job, pause) | Order::Release(job, pause) if *pause == KNOWN => {
+                *pause = self.paused.get(job).copied().unwrap_or_default();
+            }
+            _ => {}
+        }
         self.queue.order(order, self.now);
     }
 
@@ -89,7 +104,17 @@ impl Desk {
 
     fn outcomes(&mut self) -> Vec<String> {
         let outcomes = self.queue.take_outcomes();
-        outcomes.into_iter().map(|outcome| told(&outcome)).collect()
+        for outcome in &outcomes {
+            if let Outcome::BindFailed {
+                job,
+                paused: Some(pause),
+                ..
+            } = outcome
+            {
+                self.paused.insert(job.clone(), *pause);
+            }
+        }
+        outcomes.iter().map(told).collect()
     }
 
     /// Lets time pass until something is sent, and tells how long that took.
@@ -139,6 +164,7 @@ fn version(version: &str) -> Answer {
 fn text(work: &Work) -> String {
     match work {
         Work::Bind { pod, node } => format!("bind {} {node}", pod.name),
+        Work::LookAtPod { pod, node } => format!("look at {} {node}", pod.name),
         Work::Prepare { step, node } => format!("prepare {}", claim_text(step, node)),
         Work::TakeBack { step, node } => format!("take back {}", claim_text(step, node)),
         Work::Mark { pod, reason } => format!("mark {} {reason}", pod.name),
@@ -178,7 +204,7 @@ fn told(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Bound(pod) => format!("bound {}", pod.name),
         Outcome::BindFailed { pod, job, paused } => {
-            let paused = if *paused { " paused" } else { "" };
+            let paused = if paused.is_some() { " paused" } else { "" };
             format!("failed {} of {job}{paused}", pod.name)
         }
         Outcome::EvictFailed(pod) => format!("stays {}", pod.name),
@@ -220,6 +246,7 @@ fn gang(job: &str, members: &str) -> Order {
     Order::Bind(GangBind {
         job: job.into(),
         binds: binds.collect(),
+        ends: None,
     })
 }
 

@@ -55,6 +55,20 @@ struct PodSpec {
     scheduling_gates: Vec<serde::de::IgnoredAny>,
 }
 
+/// What became of a pod that is to be bound.
+enum Found {
+    /// It is on that node.
+    Here,
+    /// It is on another.
+    Elsewhere,
+    /// It has a gate.
+    HeldBack,
+    /// It can be bound.
+    Unbound,
+    /// It is going, or another one has its name.
+    Gone,
+}
+
 impl Sender {
     pub(super) async fn bind(&self, pod: &PodRef, node: &str) -> Answer {
         let answer = self.post_binding(pod, node).await;
@@ -95,38 +109,67 @@ impl Sender {
     /// A conflict means many things: an earlier attempt whose answer was lost did bind the pod; somebody else did; the
     /// pod is another one, is going, or is held back; or the API server was too busy. The pod knows.
     async fn look_at_pod(&self, pod: &PodRef, node: &str, conflict: &CallError) -> Answer {
-        let path = format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name);
-        let found: Pod = match self.client.get(&path).await {
-            Ok(found) => found,
-            Err(error) if error.is_forbidden() => {
-                let why = format!("{conflict}; and the pod cannot be read: {error}");
-                let forbidden = true;
-                return Answer::Refused { why, forbidden };
-            }
-            // Reading does not conflict with anything: it is the server that is in trouble.
-            Err(error) if error.is_conflict() => {
-                return Answer::Later {
-                    why: error.to_string(),
-                    retry_after: None,
-                };
-            }
-            Err(error) => return error.into(),
-        };
         let why = conflict.to_string();
-        if *found.metadata.uid != *pod.uid || found.metadata.deletion_timestamp.is_some() {
-            return Answer::Gone;
-        }
-        match found.spec.node_name.as_str() {
-            bound if bound == node => Answer::DONE,
-            "" if !found.spec.scheduling_gates.is_empty() => {
-                let forbidden = false;
-                Answer::Refused { why, forbidden }
-            }
-            "" => Answer::Later {
+        match self.find(pod, node).await {
+            Ok(Found::Here) => Answer::DONE,
+            Ok(Found::Elsewhere) => Answer::Taken { why },
+            Ok(Found::HeldBack) => Answer::Refused {
+                why,
+                forbidden: false,
+            },
+            Ok(Found::Unbound) => Answer::Later {
                 why,
                 retry_after: None,
             },
-            _ => Answer::Taken { why },
+            Ok(Found::Gone) => Answer::Gone,
+            Err(error) if error.is_forbidden() => Answer::Refused {
+                why: format!("{conflict}; and the pod cannot be read: {error}"),
+                forbidden: true,
+            },
+            Err(error) => cannot_look(error),
         }
     }
+
+    /// No attempt to bind a pod was answered for long. One may have got through all the same, so the pod is looked at
+    /// before its bind is undone.
+    pub(super) async fn look_after_silence(&self, pod: &PodRef, node: &str) -> Answer {
+        match self.find(pod, node).await {
+            Ok(Found::Here) => Answer::DONE,
+            Ok(Found::Elsewhere) => Answer::Taken {
+                why: "it is bound to another node".to_owned(),
+            },
+            Ok(Found::HeldBack | Found::Unbound) => Answer::Refused {
+                why: "it is not bound".to_owned(),
+                forbidden: false,
+            },
+            Ok(Found::Gone) => Answer::Gone,
+            Err(error) => cannot_look(error),
+        }
+    }
+
+    /// What became of a pod that is to be on a node.
+    async fn find(&self, pod: &PodRef, node: &str) -> Result<Found, CallError> {
+        let path = format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name);
+        let found: Pod = self.client.get(&path).await?;
+        if *found.metadata.uid != *pod.uid || found.metadata.deletion_timestamp.is_some() {
+            return Ok(Found::Gone);
+        }
+        Ok(match found.spec.node_name.as_str() {
+            bound if bound == node => Found::Here,
+            "" if !found.spec.scheduling_gates.is_empty() => Found::HeldBack,
+            "" => Found::Unbound,
+            _ => Found::Elsewhere,
+        })
+    }
+}
+
+fn cannot_look(error: CallError) -> Answer {
+    if error.is_conflict() {
+        // Reading does not conflict with anything: it is the server that is in trouble.
+        return Answer::Later {
+            why: error.to_string(),
+            retry_after: None,
+        };
+    }
+    error.into()
 }

@@ -274,7 +274,7 @@ impl Sender {
     }
 
     /// The object as it is, or nothing.
-    async fn read(&self, target: &Target<'_>) -> Result<Option<Value>, Answer> {
+    pub(super) async fn read(&self, target: &Target<'_>) -> Result<Option<Value>, Answer> {
         let list = &self.detours.list[target.what.index];
         if !list.load(Ordering::Relaxed) {
             match self.client.get(&target.path()).await {
@@ -299,11 +299,11 @@ impl Sender {
     }
 }
 
-fn has_uid(object: &Value, uid: &str) -> bool {
+pub(super) fn has_uid(object: &Value, uid: &str) -> bool {
     object["metadata"]["uid"] == uid
 }
 
-fn version(object: &Value) -> Option<String> {
+pub(super) fn version(object: &Value) -> Option<String> {
     let version = object["metadata"]["resourceVersion"].as_str()?;
     Some(version.to_owned())
 }

@@ -29,7 +29,7 @@ impl Sender {
         let evicted = evicted_because_of(reason);
         let preempted = format!(
             "{}: preempting to accommodate a higher priority pod",
-            self.component
+            self.scheduler
         );
         let conditions = [
             Condition {

@@ -1,6 +1,6 @@
 //! Writes statuses of PodGroups, pods, queues and NodeShards, and removes gates of pods.
 
-use super::change::{GROUPS, PODS_SPEC, PODS_STATUS, QUEUES_STATUS, SHARDS_STATUS, Target};
+use super::change::{GROUPS, PODS_SPEC, PODS_STATUS, QUEUES_STATUS, SHARDS_STATUS, Target, has_uid, version};
 use super::{Sender, json};
 use crate::client::Patch;
 use crate::writes::order::{GroupStatus, PodCondition, PodRef, QueueStatus, ShardStatus};
@@ -56,8 +56,17 @@ impl<'a> PodPatch<'a> {
 
 #[derive(Serialize)]
 struct GroupPatch<'a> {
-    metadata: Uid<'a>,
+    metadata: Version<'a>,
     status: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Version<'a> {
+    uid: &'a str,
+    /// The patch fails if the object is another by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -71,17 +80,38 @@ struct Allocated<'a> {
 }
 
 impl Sender {
+    /// A merge patch replaces the whole list of conditions. Where others have some in it too, the list is read right before,
+    /// and the patch holds for what was read only: on a conflict all of this is done again.
     pub(super) async fn group(&self, status: &GroupStatus) -> Answer {
-        let body = json(&GroupPatch {
-            metadata: Uid { uid: &status.uid },
-            status: &status.status,
-        });
         let target = Target {
             what: &GROUPS,
             namespace: &status.namespace,
             name: &status.name,
             uid: Some(&status.uid),
         };
+        let mut merged = None;
+        if has_others(&status.status) {
+            match self.read(&target).await {
+                Ok(Some(found)) if has_uid(&found, &status.uid) => {
+                    let mut status = status.status.clone();
+                    keep_others(&mut status, &found);
+                    merged = Some((status, version(&found)));
+                }
+                Ok(_) => return Answer::Gone,
+                Err(answer) => return answer,
+            }
+        }
+        let (value, version) = match &merged {
+            Some((value, version)) => (value, version.as_deref()),
+            None => (&status.status, None),
+        };
+        let body = json(&GroupPatch {
+            metadata: Version {
+                uid: &status.uid,
+                resource_version: version,
+            },
+            status: value,
+        });
         match self.change(&target, Patch::Merge, body).await {
             Ok(written) => Answer::Done {
                 version: written.version(),
@@ -164,4 +194,28 @@ impl Sender {
             Err(answer) => answer,
         }
     }
+}
+
+/// Whether a condition of a PodGroup is the scheduler's own.
+fn is_own(condition: &Value) -> bool {
+    let own = [conditions::SCHEDULED, conditions::UNSCHEDULABLE];
+    own.iter().any(|own| condition["type"] == **own)
+}
+
+fn conditions_of(status: &Value) -> &[Value] {
+    let list = status["conditions"].as_array();
+    list.map_or(&[], Vec::as_slice)
+}
+
+fn has_others(status: &Value) -> bool {
+    !conditions_of(status).iter().all(is_own)
+}
+
+/// The conditions of others become those that the group has now; the scheduler's own stay as decided.
+fn keep_others(status: &mut Value, group: &Value) {
+    let others = conditions_of(&group["status"]).iter();
+    let others = others.filter(|condition| !is_own(condition));
+    let own = conditions_of(status).iter().filter(|condition| is_own(condition));
+    let both: Vec<Value> = others.chain(own).cloned().collect();
+    status["conditions"] = both.into();
 }

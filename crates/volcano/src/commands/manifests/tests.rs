@@ -103,6 +103,47 @@ fn namespaces_are_read_only_where_somebody_asks() {
 }
 
 #[test]
+fn events_are_written_only_where_pods_are_judged() {
+    let writes = |flags: &[&str]| {
+        let all = objects(flags);
+        let mut rules = all
+            .iter()
+            .filter_map(|object| object["rules"].as_array())
+            .flatten();
+        rules.any(|rule| rule["resources"] == json!(["events"]))
+    };
+    assert!(!writes(&["--only=admission"]));
+    assert!(!writes(&["--only=admission", "--enabled-admission=/pods/mutate"]));
+    assert!(writes(&[
+        "--only=admission",
+        "--enabled-admission=/pods/validate"
+    ]));
+}
+
+#[test]
+fn a_secret_may_have_dots_in_its_name() {
+    let secret = |name: &str| {
+        [
+            "--only=admission".to_owned(),
+            format!("--admission-secret-name={name}"),
+        ]
+    };
+    let flags = secret("a.b-c.d");
+    let printed = rendered(&[&flags[0], &flags[1]]);
+    assert!(printed.contains("--admission-secret-name=a.b-c.d"), "{printed}");
+    let long = "a".repeat(254);
+    for wrong in ["a..b", ".a", "a.", "a.-b", "a-.b", "A", "", &long] {
+        let flags = secret(wrong);
+        let message = refused(&[&flags[0], &flags[1]]);
+        assert!(
+            message.starts_with(&format!("error: --admission-secret-name {wrong:?}: not a name")),
+            "{message}"
+        );
+    }
+    assert!(refused(&["--release=a.b"]).contains("not a name"));
+}
+
+#[test]
 fn configurations_of_files_are_checked() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

@@ -128,6 +128,23 @@ fn the_certificate_is_in_files_or_in_a_secret() {
 }
 
 #[test]
+fn numbers_may_be_negative_as_in_go() {
+    for flags in [
+        &["--max-queue-depth=-1", "--kube-api-burst=-5"][..],
+        &["--max-queue-depth", "-1", "--kube-api-burst", "-5"],
+    ] {
+        let options = accepted(&[OWN, FILES, flags]);
+        assert_eq!((options.rules.max_queue_depth, options.client.burst), (-1, 1));
+    }
+    assert_eq!(
+        accepted(&[OWN, FILES, &["--kube-api-burst=5000000000"]])
+            .client
+            .burst,
+        u32::MAX
+    );
+}
+
+#[test]
 fn what_has_no_effect_is_told() {
     let options = accepted(&[
         OWN,

@@ -13,7 +13,7 @@ struct Run {
     /// Claims of those pods.
     claims: BTreeMap<String, Vec<ClaimRef>>,
     bound_claims: BTreeSet<String>,
-    paused: BTreeSet<String>,
+    paused: BTreeMap<String, Pause>,
     pods: usize,
 }
 
@@ -34,13 +34,14 @@ impl Run {
             open: BTreeMap::new(),
             claims: BTreeMap::new(),
             bound_claims: BTreeSet::new(),
-            paused: BTreeSet::new(),
+            paused: BTreeMap::new(),
             pods: 0,
         }
     }
 
     fn step(&mut self) {
-        match self.random.u8(0..20) {
+        match self.random.u8(0..21) {
+            20 => self.lose_something(),
             0..4 => self.order_gang(None),
             4 => self.order_something(),
             5..8 => self.decide(),
@@ -79,10 +80,11 @@ impl Run {
                 ..bind(&name, "n")
             });
         }
-        self.paused.remove(&job);
+        let ends = self.paused.remove(&job);
         self.desk.order(Order::Bind(GangBind {
             job: job.as_str().into(),
             binds,
+            ends,
         }));
     }
 
@@ -123,14 +125,25 @@ impl Run {
     }
 
     fn decide(&mut self) {
-        let Some(job) = self.paused.pop_first() else {
+        let Some((job, pause)) = self.paused.pop_first() else {
             return;
         };
         match self.random.u8(0..3) {
-            0 => self.order_gang(Some(job)),
-            1 => self.desk.order(Order::Resume(job.as_str().into())),
-            _ => self.desk.order(Order::Release(job.as_str().into())),
+            0 => {
+                self.paused.insert(job.clone(), pause);
+                self.order_gang(Some(job));
+            }
+            1 => self.desk.order(Order::Resume(job.as_str().into(), pause)),
+            _ => self.desk.order(Order::Release(job.as_str().into(), pause)),
         }
+    }
+
+    fn lose_something(&mut self) {
+        let order = match self.random.u8(0..10) {
+            0 => Order::NodeGone("n".into()),
+            _ => Order::PodGone(format!("uid-p{}", self.random.usize(0..=self.pods)).into()),
+        };
+        self.desk.order(order);
     }
 
     fn say_of_a_claim(&mut self) {
@@ -209,8 +222,8 @@ impl Run {
                 Outcome::BindFailed { pod, job, paused } => {
                     assert_eq!(self.open.remove(&*pod.name).as_deref(), Some(&*job));
                     self.claims.remove(&*pod.name);
-                    if paused {
-                        self.paused.insert(job.to_string());
+                    if let Some(pause) = paused {
+                        self.paused.insert(job.to_string(), pause);
                     }
                 }
                 Outcome::EvictFailed(_) | Outcome::GroupWritten { .. } => {}

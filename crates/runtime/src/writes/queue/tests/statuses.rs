@@ -232,6 +232,40 @@ fn a_node_that_is_freed_for_a_pod_is_told_at_once() {
 }
 
 #[test]
+fn a_nomination_and_its_removal_outlive_a_newer_condition_that_says_nothing_of_them() {
+    let nominating = |message: &str, node: &str| {
+        let Order::PodCondition(value) = condition("a", "Unschedulable", message) else {
+            unreachable!()
+        };
+        let nominated = Some(node.into());
+        Order::PodCondition(PodCondition { nominated, ..value })
+    };
+    for (node, newer, expected) in [
+        ("n1", condition("a", "Unschedulable", "more"), "more -> n1"),
+        ("", condition("a", "Unschedulable", "more"), "more -> "),
+        ("n1", nominating("more", "n2"), "more -> n2"),
+        ("n1", nominating("more", ""), "more -> "),
+    ] {
+        // While it waits for a lane.
+        let mut desk = Desk::new(1);
+        desk.order(gang("x", "x:n"));
+        desk.sent();
+        desk.order(nominating("full", node));
+        desk.order(newer.clone());
+        desk.all_done();
+        let written = format!("condition a Unschedulable: {expected}");
+        assert_eq!(desk.sent(), std::slice::from_ref(&written), "{newer:?}");
+        // While it is being written, which fails.
+        let mut desk = Desk::new(1);
+        desk.order(nominating("full", node));
+        desk.sent();
+        desk.order(newer.clone());
+        desk.answer("condition a", later());
+        assert_eq!(desk.until_sent().1, [written], "{newer:?}");
+    }
+}
+
+#[test]
 fn a_pod_that_is_being_bound_gets_no_condition() {
     let mut desk = Desk::new(1);
     desk.order(gang("x", "x:n"));

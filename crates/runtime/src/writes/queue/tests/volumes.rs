@@ -32,6 +32,7 @@ fn binds(job: &str, binds: Vec<PodBind>) -> Order {
     Order::Bind(GangBind {
         job: job.into(),
         binds,
+        ends: None,
     })
 }
 
@@ -258,11 +259,14 @@ fn a_released_gang_takes_back_its_claims_before_they_are_given_back() {
             bind("a", "n1"),
             with_claims("b", "n2", "c1"),
             with_claims("c", "n2", "c2"),
+            bind("d", "n1"),
         ],
     ));
     desk.sent();
     desk.done("prepare c1");
-    desk.order(Order::Release("j".into()));
+    desk.order(Order::PodGone("uid-d".into()));
+    assert_eq!(desk.outcomes(), ["failed d of j paused"]);
+    desk.order(Order::Release("j".into(), KNOWN));
     assert_eq!(desk.outcomes(), ["failed a of j"]);
     assert_eq!(desk.sent(), ["take back c1 on n2"]);
     desk.done("take back c1");
@@ -297,7 +301,7 @@ fn a_claim_that_two_pods_share_is_not_taken_back_while_one_needs_it() {
     assert_eq!(desk.outcomes(), ["failed a of j paused"]);
     desk.sent();
     desk.order(is_bound("shared"));
-    desk.order(Order::Resume("j".into()));
+    desk.order(Order::Resume("j".into(), KNOWN));
     assert_eq!(desk.sent(), ["bind b n1"]);
 }
 
@@ -338,4 +342,56 @@ fn without_the_lease_claims_are_left_as_they_are() {
     desk.answer("prepare c2", Answer::Fenced);
     desk.queue.set_open(true, desk.now);
     assert!(desk.sent().is_empty() && desk.outcomes().is_empty() && desk.queue.is_empty());
+}
+
+#[test]
+fn a_claim_that_waits_is_given_up_with_its_pod_or_node() {
+    let told =
+        "condition a SchedulerError: execute preBind for pod ns/a failed: node n1 is gone, resync the task";
+    for (gone, told) in [
+        (Order::PodGone("uid-a".into()), None),
+        (Order::NodeGone("n1".into()), Some(told)),
+    ] {
+        let case = format!("{gone:?}");
+        let mut desk = Desk::new(8);
+        desk.order(binds(
+            "j",
+            vec![with_claims("a", "n1", "c1"), bind("b", "n2"), bind("c", "n2")],
+        ));
+        assert_eq!(desk.sent(), ["prepare c1 on n1"], "{case}");
+        desk.done("prepare c1");
+        desk.order(gone);
+        assert_eq!(desk.sent(), ["take back c1 on n1"], "{case}");
+        desk.all_done();
+        assert_eq!(desk.outcomes(), ["failed a of j paused"], "{case}");
+        desk.order(is_bound("c1"));
+        assert_eq!(desk.sent(), Vec::from_iter(told), "nobody is bound: {case}");
+        desk.all_done();
+        desk.order(Order::Release("j".into(), KNOWN));
+        assert_eq!(desk.outcomes(), ["failed b of j", "failed c of j"], "{case}");
+        assert!(desk.queue.is_empty(), "{case}");
+    }
+}
+
+#[test]
+fn a_member_with_claims_that_are_ready_is_given_up_with_its_node_too() {
+    let mut desk = Desk::new(8);
+    desk.order(binds(
+        "j",
+        vec![with_claims("a", "n1", "c1"), with_claims("b", "n2", "c2")],
+    ));
+    desk.sent();
+    desk.done("prepare c1");
+    desk.done("prepare c2");
+    desk.order(is_bound("c1"));
+    desk.order(Order::NodeGone("n1".into()));
+    assert_eq!(desk.outcomes(), ["failed a of j paused"]);
+    desk.order(Order::Resume("j".into(), KNOWN));
+    assert_eq!(
+        desk.sent(),
+        ["condition a SchedulerError: failed to bind to node n1: node n1 is gone"],
+        "b still waits for its claim"
+    );
+    desk.order(is_bound("c2"));
+    assert_eq!(desk.sent(), ["bind b n2"]);
 }
