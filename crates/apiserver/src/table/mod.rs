@@ -31,8 +31,8 @@ impl Include {
             "Object" => Ok(Include::Object),
             "None" => Ok(Include::None),
             other => {
-                let allowed = ["Metadata", "Object", "None", ""].map(str::to_owned);
-                let error = FieldError::not_supported("includeObject", other.into(), &allowed);
+                let detail = "must be 'Metadata', 'Object', 'None', or empty";
+                let error = FieldError::invalid("includeObject", other, detail);
                 let message = format!("Unable to convert to Table as requested: {error}");
                 Err(Fault::bad_request(message))
             }
