@@ -268,6 +268,7 @@ fn pod(namespace: &str, at: usize) -> Pod {
         .cpu("100m")
         .memory("128Mi")
         .spec("terminationGracePeriodSeconds", 0.into())
+        .spec("serviceAccountName", "default".into())
         .spec("volumes", json!([credentials]))
 }
 
